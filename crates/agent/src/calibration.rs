@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_since_is_estimated_and_the_rest_is_counted() {
+    fn only_content_added_since_the_last_count_is_estimated() {
         let usage = Usage {
             input_tokens: 100,
             cache_read_input_tokens: 1_400,

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_out_however_the_bytes_arrive() {
+    fn events_are_independent_of_how_bytes_are_chunked() {
         let stream = [chunk("{\"a\":1}"), frame("event", ("event", "later"), "{}"), chunk("ä")].concat();
         for size in [1, 7, 1000] {
             let (mut reader, mut events) = (FrameReader::default(), Vec::new());
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_kind_and_words() {
+    fn a_failure_preserves_its_kind_and_message() {
         let mut events = Vec::new();
         let bytes = frame("exception", ("exception", "throttlingException"), r#"{"message":"slow down"}"#);
         FrameReader::default().feed(&bytes, &mut events).expect("a frame");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_frames_are_refused() {
+    fn bytes_that_are_not_frames_are_refused() {
         let mut broken = chunk("x");
         let last = broken.len() - 1;
         broken[last] ^= 1;

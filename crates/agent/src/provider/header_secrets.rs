@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_secret_in_a_header_is_hidden_alone() {
+    fn each_secret_in_a_header_is_removed_separately() {
         let check = |name: &str, value: &str, text: &str, expected: &str| {
             assert_eq!(redact(name, value, text), expected, "{name}: {value}");
         };

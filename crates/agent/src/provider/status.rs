@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_status_says_what_to_do() {
+    fn each_status_maps_to_a_fault_with_an_action() {
         let check = |status: u16, body: &str, fault: Fault, words: &str| {
             let error = refusal("acme", "big-1", "set ACME_KEY", status, body);
             assert_eq!(error.fault, fault, "{status} {body}");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn google_says_in_the_body_how_long_to_wait() {
+    fn the_retry_delay_of_google_is_read_from_the_body() {
         let check = |delay: &str, millis: Option<u128>| {
             let body = format!(
                 r#"[{{"error":{{"message":"x","details":[{{"@type":"a"}},{{"@type":"b","retryDelay":"{delay}"}}]}}}}]"#
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_inside_a_stream_has_a_status() {
+    fn a_failure_inside_a_stream_maps_to_a_status() {
         let check = |data: &str, expected: u16| {
             let DecodeError::Server { status, .. } = reported(data) else { panic!("a report") };
             assert_eq!(status, expected, "{data}");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_asked_for_in_seconds_or_by_a_date() {
+    fn retry_after_is_read_as_seconds_or_a_date() {
         let now: jiff::Timestamp = "2026-11-16T10:00:00Z".parse().expect("a time");
         let check = |text: &str, expected: Option<u64>| {
             assert_eq!(retry_after(text, now).map(|wait| wait.as_secs()), expected, "{text}");

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_thinks_elsewhere_has_no_tags() {
+    fn think_tags_are_text_if_reasoning_has_its_own_field() {
         let mut tags = ThinkTags::default();
         tags.disable();
         assert_eq!(tags.push("<think>"), [Piece::Text("<think>".to_owned())]);
@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_how_the_text_is_cut(
+        fn think_tags_are_found_however_the_text_is_chunked(
             text in "(<think>|<thought>|\n)?(a|<|é|</think>|/|>|\n|</though){0,12}(</think>|</thought>)?[a-z<\n]{0,6}",
             sizes in prop::collection::vec(1_usize..5, 1..8),
         ) {

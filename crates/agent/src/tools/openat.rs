@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_followed_inside_and_nothing_leads_out() {
+    fn links_are_followed_only_inside_the_folder() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let root = place.path().join("root");
         fs::create_dir_all(root.join("deep/er")).expect("a folder");
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_made_and_links_on_the_way_are_not_followed() {
+    fn folders_are_created_without_following_links() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let root = place.path().join("root");
         fs::create_dir_all(root.join("real")).expect("a folder");

@@ -195,7 +195,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_limit_is_found_on_every_wire() {
+    fn the_output_limit_is_detected_on_every_wire() {
         let check = |body: Value, limit: Option<u64>| assert_eq!(output_limit(&body), limit, "{body}");
         check(json!({"max_tokens": 7}), Some(7));
         check(json!({"max_completion_tokens": 7}), Some(7));

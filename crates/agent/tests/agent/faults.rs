@@ -97,7 +97,7 @@ fn an_interrupt_ends_a_stalled_answer_and_keeps_the_partial_answer() {
 }
 
 #[test]
-fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
+fn the_next_turn_closes_an_interrupted_one_and_no_call_runs_twice() {
     let world = World::new(vec![
         calls(&[("s", "shell", json!({"command": "echo once >> ran.txt"}))]),
         text("After."),
@@ -175,7 +175,7 @@ fn the_first_turn_in_a_long_thread_fits_after_it_was_compressed() {
 }
 
 #[test]
-fn an_empty_summary_is_reported_as_one_and_changes_nothing() {
+fn an_empty_summary_is_reported_and_changes_nothing() {
     let world = World::new(vec![text("An answer."), text(" \n ")]);
     world.run("hello");
     let version = || {

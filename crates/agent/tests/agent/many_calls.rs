@@ -35,7 +35,7 @@ fn results(world: &World) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn calls_over_the_limit_get_a_result_that_says_so() {
+fn calls_over_the_limit_get_a_result_that_explains_it() {
     let world = world(70, 40);
     let (outcome, heard) = world.run("go");
     assert_eq!(outcome.how, TurnEnd::Completed);
@@ -92,7 +92,7 @@ fn breaks_off_at(call: &'static str, action: impl Fn() + Send + 'static) -> Reco
 }
 
 #[test]
-fn calls_that_a_turn_had_not_come_to_run_when_it_is_resumed() {
+fn pending_calls_run_when_a_turn_is_resumed() {
     let world = world(60, 100);
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut witness = breaks_off_at("c20", || panic!("dies here"));
@@ -120,7 +120,7 @@ fn calls_that_a_turn_had_not_come_to_run_when_it_is_resumed() {
 }
 
 #[test]
-fn calls_that_a_stopped_turn_had_not_come_to_get_a_result() {
+fn pending_calls_of_a_stopped_turn_get_a_result() {
     let world = world(60, 100);
     let cancel = Cancel::new();
     let stop = cancel.clone();

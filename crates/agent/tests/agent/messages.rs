@@ -88,7 +88,7 @@ fn a_message_before_a_retry_is_sent_with_it() {
 }
 
 #[test]
-fn a_message_during_an_answer_that_fails_for_good_is_kept_once() {
+fn a_message_during_a_permanently_failing_answer_is_stored_once() {
     let refusal =
         "event: error\ndata: {\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no\"}}\n\n";
     let failing = text("A first answer, in pieces")
@@ -116,7 +116,7 @@ fn a_message_during_an_answer_that_fails_for_good_is_kept_once() {
 }
 
 #[test]
-fn a_message_decides_a_call_without_a_terminal() {
+fn a_message_approves_or_denies_a_call_without_a_terminal() {
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
         text("Written."),
@@ -147,7 +147,7 @@ impl TurnObserver for ForwardingObserver {
 }
 
 #[test]
-fn a_thread_of_a_server_runs_a_turn_for_a_program() {
+fn a_server_thread_runs_a_turn_for_another_process() {
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
         text("Written."),
@@ -182,7 +182,7 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
 }
 
 #[test]
-fn a_turn_is_stopped_from_elsewhere_and_only_one_runs_at_a_time() {
+fn another_process_stops_a_turn_and_only_one_runs_at_a_time() {
     let world =
         World::new(vec![calls(&[("s", "shell", json!({"command": "sleep 30; echo late > late.txt"}))])]);
     let (timeline, take) = (world.runtime.timeline.clone(), world.take());
@@ -231,7 +231,7 @@ fn a_turn_that_is_undone_while_it_runs_stops_by_itself() {
 }
 
 #[test]
-fn a_message_to_a_turn_that_died_is_not_lost() {
+fn a_message_to_a_crashed_turn_is_not_lost() {
     let world = World::new(vec![calls(&[("l", "shell", json!({"command": "true"}))]), text("Heard.")]);
     let (timeline, take) = (world.runtime.timeline.clone(), world.take());
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -266,7 +266,7 @@ fn a_message_to_a_turn_that_died_is_not_lost() {
 }
 
 #[test]
-fn the_files_of_another_take_do_not_come_while_a_turn_runs() {
+fn switching_takes_moves_no_files_while_a_turn_runs() {
     let slow = text("An answer that takes its time").with(3, ScriptStep::Pause(Duration::from_millis(500)));
     let world = World::new(vec![text("First."), slow]);
     world.run("begin");

@@ -34,7 +34,7 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnEnd, String>, 
 }
 
 #[test]
-fn a_noisy_tool_is_stopped_by_a_letter() {
+fn a_noisy_tool_is_stopped_by_a_turn_message() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
     let (sender, take) =
         (TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens"), world.take());
@@ -60,7 +60,7 @@ fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
 }
 
 #[test]
-fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
+fn a_noisy_tool_is_stopped_while_its_reader_blocks() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": "yes" }))])]);
     let sender = TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens");
     let (take, begun) = (world.take(), Instant::now());
@@ -80,7 +80,7 @@ fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
 }
 
 #[test]
-fn output_without_end_comes_in_bounded_events_that_count_the_rest() {
+fn endless_output_is_reported_in_bounded_events_that_count_the_rest() {
     let command = "timeout 2 yes";
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": command }))]), text("Done.")]);
     let (_, heard) = world.run("go");

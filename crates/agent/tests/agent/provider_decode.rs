@@ -108,7 +108,7 @@ fn telling(wire: Wire, seeds: &[Seed], piece: usize) -> ScriptedAnswer {
 
 proptest! {
     #[test]
-    fn any_blocks_in_any_pieces_come_back(
+    fn blocks_are_decoded_however_they_are_split(
         seeds in seeds(),
         piece in 1_usize..20,
         sizes in prop::collection::vec(1_usize..200, 1..8),
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_that_is_cut_anywhere_keeps_what_came(seeds in seeds(), keep in 0.0_f64..1.0) {
+    fn a_truncated_stream_keeps_the_content_received(seeds in seeds(), keep in 0.0_f64..1.0) {
         for wire in WIRES {
             let telling = telling(wire, &seeds, 5);
             let all = events(wire, &telling);
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_never_a_panic(
+    fn damaged_streams_never_panic(
         seeds in seeds(),
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<char>()), 1..4),
     ) {
@@ -191,7 +191,7 @@ fn texts(blocks: &[Block]) -> String {
 
 /// Control for the property above: a decoder that ignores order would pass that test, but fails here.
 #[test]
-fn another_order_is_another_answer() {
+fn reordered_events_give_a_different_answer() {
     for wire in WIRES {
         let told = said("one two three four five six");
         let mut good = events(wire, &told);
@@ -209,7 +209,7 @@ fn another_order_is_another_answer() {
 }
 
 #[test]
-fn what_makes_no_sense_is_an_error_that_keeps_what_came() {
+fn an_invalid_event_is_an_error_that_keeps_the_content_received() {
     let check = |wire: Wire, at: usize, event: &str, fault: Fault| {
         let mut all = events(wire, &said("hello world, here I am"));
         let at = at.min(all.len() - 1);
@@ -269,7 +269,7 @@ fn what_makes_no_sense_is_an_error_that_keeps_what_came() {
 }
 
 #[test]
-fn a_count_that_cannot_be_true_costs_no_answer() {
+fn an_impossible_token_count_does_not_fail_the_answer() {
     let check = |wire: Wire, at: usize, event: &str| {
         let mut all = events(wire, &said("hello"));
         let at = all.len() - at;
@@ -293,7 +293,7 @@ fn a_count_that_cannot_be_true_costs_no_answer() {
 }
 
 #[test]
-fn the_ways_of_compatible_servers_are_understood() {
+fn deviations_of_compatible_servers_are_decoded() {
     let check = |wire: Wire, datas: &[&str], expected: &str, stop: Stop| {
         let events: Vec<String> = datas.iter().map(|data| format!("data: {data}\n\n")).collect();
         let answer = whole(wire, &events).expect("an answer");
@@ -398,7 +398,7 @@ fn the_ways_of_compatible_servers_are_understood() {
 }
 
 #[test]
-fn a_call_that_was_cut_short_is_kept_and_marked() {
+fn a_truncated_call_is_preserved_and_marked() {
     let input = json!({"path": "a long path to a file"});
     let marks = [
         (Wire::Anthropic, "partial_json"),

@@ -85,7 +85,7 @@ fn every_wire_streams_and_sends_its_key_where_it_belongs() {
 }
 
 #[test]
-fn a_status_is_an_error_that_says_what_to_do() {
+fn an_error_status_becomes_an_error_with_an_action() {
     let check = |script: Script, fault: Fault, wait: Option<u64>, words: &str| {
         let status = script.status;
         let error = one(Wire::Chat, script).expect_err("no success");
@@ -122,7 +122,7 @@ fn a_redirect_is_not_followed_with_a_key() {
 }
 
 #[test]
-fn a_connection_that_breaks_keeps_what_came() {
+fn a_broken_connection_keeps_the_content_received() {
     for wire in WIRES {
         let all = events(wire, &said(LONG));
         let check = |script: Script, fault: Fault| {
@@ -141,7 +141,7 @@ fn a_connection_that_breaks_keeps_what_came() {
 }
 
 #[test]
-fn an_answer_that_is_whole_needs_no_good_end() {
+fn a_complete_answer_survives_a_broken_connection() {
     for wire in WIRES {
         let all = events(wire, &said(LONG));
         let acts = if wire == Wire::Chat { all.len() - 2 } else { all.len() };
@@ -152,7 +152,7 @@ fn an_answer_that_is_whole_needs_no_good_end() {
 }
 
 #[test]
-fn what_is_no_stream_is_told_from_one() {
+fn a_response_that_is_not_a_stream_is_detected() {
     let check = |kind: &str, body: &str, words: &str| {
         let mut script = Script::status(200, body);
         script.headers = vec![("content-type".to_owned(), kind.to_owned())];
@@ -170,7 +170,7 @@ fn what_is_no_stream_is_told_from_one() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_not_waited_for() {
+fn a_silent_server_times_out() {
     let script = Script { status: 200, headers: Vec::new(), acts: vec![ScriptStep::Stall] };
     let error = one(Wire::Chat, script).expect_err("nothing came");
     assert_eq!(error.fault, Fault::Stalled);
@@ -188,7 +188,7 @@ fn a_server_that_says_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
+fn an_interrupt_closes_the_connection_at_once() {
     for acts in [0, 5] {
         let script = Script::events(events(Wire::Anthropic, &said("hello world")))
             .with_fault_after(acts, ScriptStep::Stall);
@@ -220,7 +220,7 @@ fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
 }
 
 #[test]
-fn an_endless_answer_does_not_fill_the_memory() {
+fn an_endless_answer_takes_bounded_memory() {
     let piece = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "x".repeat(1 << 20)}}]}));
     let script = Script::events(std::iter::repeat_n(piece, 16));
     let error = one(Wire::Chat, script).expect_err("too much");
@@ -231,7 +231,7 @@ fn an_endless_answer_does_not_fill_the_memory() {
 }
 
 #[test]
-fn encryption_works_on_this_machine_or_says_why_not() {
+fn encryption_works_or_the_error_explains_why_not() {
     let server = FaultServer::with(vec![Script::events(events(Wire::Chat, &said(LONG)))]).expect("a port");
     let url = server.url().replace("http:", "https:");
     let error =
@@ -241,7 +241,7 @@ fn encryption_works_on_this_machine_or_says_why_not() {
 }
 
 #[test]
-fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
+fn in_chaos_every_call_ends_in_an_answer_or_an_error_with_the_content_received() {
     for wire in WIRES {
         let told = said(LONG);
         let server = FaultServer::start(move |_, before| chaos(before as u64, 60, wire, &said(LONG)).0)
@@ -278,7 +278,7 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
 }
 
 #[test]
-fn signs_of_life_without_content_do_not_keep_an_answer_open_for_ever() {
+fn keep_alives_without_content_time_out() {
     let mut script = Script::events(events(Wire::Chat, &said(LONG)));
     for _ in 0..200 {
         script = script

@@ -58,7 +58,7 @@ fn result(block: &Block) -> Option<Block> {
 }
 
 #[test]
-fn what_a_provider_sealed_goes_back_to_it() {
+fn signed_content_is_returned_to_its_provider() {
     let check = |wire: Wire, datas: &[&str], expected: &[&str]| {
         let body = next_request(wire, &decode(wire, datas)).to_string();
         for words in expected {

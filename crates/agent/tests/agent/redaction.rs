@@ -57,7 +57,7 @@ fn remembering(commands: &[&str]) -> World {
 }
 
 #[test]
-fn redacting_a_call_of_several_lines_forgets_that_it_was_allowed() {
+fn redacting_a_multiline_call_removes_its_approval() {
     let world =
         remembering(&["A=tok-4711-first\necho tok-4711-\u{200b}second", "cd .\npwd", "echo kept for good"]);
     let timeline = &world.runtime.timeline;

@@ -38,7 +38,7 @@ fn entry(world: &World, text: &str) -> Prompt {
 }
 
 #[test]
-fn a_retry_starts_from_the_files_of_then_and_leaves_the_old_take_as_it_was() {
+fn a_retry_starts_from_the_files_before_the_prompt_and_leaves_the_old_take_unchanged() {
     let write = |content: &str| calls(&[("w", "write", json!({"path": "work.txt", "content": content}))]);
     let world = World::new(vec![write("first"), text("One."), write("second"), text("Two.")]);
     world.run("do it");
@@ -80,7 +80,7 @@ fn the_model_receives_the_edited_prompt() {
 }
 
 #[test]
-fn a_retry_that_cannot_begin_leaves_no_fork() {
+fn a_retry_that_cannot_start_creates_no_fork() {
     let mut world = World::new(vec![text("One.")]);
     world.run("do it");
     let before =

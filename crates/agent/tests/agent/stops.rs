@@ -31,7 +31,7 @@ fn limits(world: &World) -> Vec<u64> {
 }
 
 #[test]
-fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
+fn an_empty_answer_with_a_reason_is_reported_and_not_repeated() {
     let check = |delta: Value, words: &[&str]| {
         let world = World::served_by(FaultServer::start(move |_, _| nothing(&delta)).expect("a free port"));
         let (outcome, _) = world.run("hello");
@@ -55,7 +55,7 @@ fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
 }
 
 #[test]
-fn an_empty_answer_is_asked_for_once_more() {
+fn an_empty_answer_without_a_reason_is_requested_once_more() {
     let empty = || nothing(&json!({"stop_reason": "end_turn"}));
     let world = World::new(vec![empty(), text("Here.")]);
     assert_eq!(world.run("hello").0.how, TurnEnd::Completed);
@@ -65,7 +65,7 @@ fn an_empty_answer_is_asked_for_once_more() {
 }
 
 #[test]
-fn a_text_that_was_cut_says_at_which_limit() {
+fn a_truncated_text_reports_the_limit() {
     let told = ScriptedAnswer { stop: Stop::MaxTokens, ..said("half of it") };
     let world = World::new(vec![Script::events(events(Wire::Anthropic, &told))]);
     let (outcome, heard) = world.run("hello");
@@ -78,7 +78,7 @@ fn a_text_that_was_cut_says_at_which_limit() {
 }
 
 #[test]
-fn a_call_that_was_cut_raises_the_limit_once() {
+fn a_truncated_call_raises_the_limit_once() {
     let world = World::new(vec![cut("one two three"), text("In smaller steps, then.")]);
     let (outcome, heard) = world.run("write a lot");
     assert_eq!(outcome.how, TurnEnd::Completed);
@@ -94,7 +94,7 @@ fn a_call_that_was_cut_raises_the_limit_once() {
 }
 
 #[test]
-fn the_turn_stops_after_two_calls_that_were_cut() {
+fn the_turn_stops_after_two_truncated_calls() {
     let world = World::served_by(FaultServer::start(|_, _| cut("one two three")).expect("a free port"));
     let (outcome, _) = world.run("write a lot");
     assert_eq!(outcome.how, TurnEnd::Failed);
@@ -134,7 +134,7 @@ fn the_turn_stops_after_the_same_malformed_call_twice() {
 }
 
 #[test]
-fn a_local_server_that_does_not_run_is_not_waited_for() {
+fn a_local_server_that_is_not_running_is_not_retried() {
     let world = World::new(vec![Script::events([]).with_fault_after(0, ScriptStep::Cut)]);
     let mut runtime = world.runtime;
     if let retake_agent::ModelBackend::Remote { endpoint, .. } = &mut runtime.backend {

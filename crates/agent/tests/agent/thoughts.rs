@@ -50,7 +50,7 @@ fn sent(world: &World) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_thought_goes_back_until_something_before_it_changes() {
+fn a_thought_is_sent_back_until_an_earlier_entry_changes() {
     let world = world(vec![thought("one"), thought("two"), thought("three"), thought("four")]);
     world.run("first");
     world.run("second");
@@ -76,7 +76,7 @@ fn edit(world: &World, entry: EntryId) {
 }
 
 #[test]
-fn a_provider_that_refuses_thoughts_is_asked_again_without_any_and_never_gets_them_again() {
+fn refused_thoughts_are_dropped_and_never_sent_again() {
     let world = world(vec![thought("one"), Script::status(400, REFUSAL), thought("two"), text("Done.")]);
     world.run("first");
     let (outcome, events) = world.run("second");
@@ -90,7 +90,7 @@ fn a_provider_that_refuses_thoughts_is_asked_again_without_any_and_never_gets_th
 }
 
 #[test]
-fn thoughts_are_refused_only_once() {
+fn a_request_without_thoughts_is_not_repeated_again() {
     let world = world(vec![thought("one"), Script::status(400, REFUSAL), Script::status(400, REFUSAL)]);
     world.run("first");
     let (outcome, _) = world.run("second");
@@ -99,7 +99,7 @@ fn thoughts_are_refused_only_once() {
 }
 
 #[test]
-fn a_model_that_is_not_known_is_noticed_once_for_each_turn() {
+fn an_unknown_model_gives_one_notice_per_turn() {
     let mut world = World::new(vec![text("One."), text("Two.")]);
     world.runtime.sized = false;
     for _ in 0..2 {

@@ -44,7 +44,7 @@ impl Browser {
 }
 
 #[test]
-fn a_link_lets_one_browser_in_and_no_second() {
+fn a_login_link_is_single_use() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -74,7 +74,7 @@ fn a_login_link_expires_after_ten_minutes() {
 }
 
 #[test]
-fn of_browsers_that_follow_one_link_at_once_one_gets_in() {
+fn of_browsers_using_one_link_concurrently_one_logs_in() {
     let world = World::new();
     let server = world.serve();
     for _ in 0..5 {
@@ -89,7 +89,7 @@ fn of_browsers_that_follow_one_link_at_once_one_gets_in() {
 }
 
 #[test]
-fn a_cookie_reads_but_changes_only_from_a_page_of_this_server() {
+fn a_cookie_permits_changes_only_from_pages_of_this_server() {
     let world = World::new();
     let server = world.serve();
     let browser = Browser::enter(&world, &server);
@@ -109,7 +109,7 @@ fn a_cookie_reads_but_changes_only_from_a_page_of_this_server() {
 }
 
 #[test]
-fn a_browser_leaves_and_is_out() {
+fn logging_out_ends_the_session() {
     let world = World::new();
     let server = world.serve();
     let (leaving, staying) = (Browser::enter(&world, &server), Browser::enter(&world, &server));
@@ -122,7 +122,7 @@ fn a_browser_leaves_and_is_out() {
 }
 
 #[test]
-fn a_new_token_puts_browsers_out() {
+fn a_new_token_ends_browser_sessions() {
     let world = World::new();
     let server = world.serve();
     let browser = Browser::enter(&world, &server);
@@ -135,7 +135,7 @@ fn a_new_token_puts_browsers_out() {
 }
 
 #[test]
-fn a_link_holds_no_longer_than_the_token_that_it_was_made_under() {
+fn a_login_link_expires_with_its_token() {
     let world = World::new();
     let server = world.serve();
     let old = link(&world);
@@ -147,7 +147,7 @@ fn a_link_holds_no_longer_than_the_token_that_it_was_made_under() {
 }
 
 #[test]
-fn browsers_of_two_stores_keep_their_cookies() {
+fn cookies_of_two_stores_do_not_collide() {
     let (world, elsewhere) = (World::new(), World::new());
     let (server, second, other) = (world.serve(), world.serve(), elsewhere.serve());
     let (here, there) = (Browser::enter(&world, &server), Browser::enter(&elsewhere, &other));
@@ -164,7 +164,7 @@ fn browsers_of_two_stores_keep_their_cookies() {
 }
 
 #[test]
-fn a_browser_that_came_in_a_month_ago_is_out() {
+fn a_browser_session_expires_after_a_month() {
     let world = World::new();
     let server = world.serve();
     let browser = Browser::enter(&world, &server);

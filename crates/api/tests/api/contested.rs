@@ -19,7 +19,7 @@ fn count(answers: &[Answer], status: u16) -> usize {
 }
 
 #[test]
-fn of_turns_that_are_begun_at_once_on_one_take_exactly_one_is() {
+fn of_turns_started_concurrently_on_one_take_exactly_one_runs() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -46,7 +46,7 @@ fn of_turns_that_are_begun_at_once_on_one_take_exactly_one_is() {
 }
 
 #[test]
-fn of_turns_that_name_the_same_version_one_is_begun() {
+fn of_turns_that_expect_the_same_version_one_starts() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -64,7 +64,7 @@ fn of_turns_that_name_the_same_version_one_is_begun() {
 }
 
 #[test]
-fn a_turn_with_a_key_is_begun_once() {
+fn a_turn_with_an_idempotency_key_starts_once() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -88,7 +88,7 @@ fn asked(client: &Client, thread: &str) -> Vec<Value> {
 }
 
 #[test]
-fn of_several_decisions_about_a_call_one_counts() {
+fn one_of_several_decisions_about_a_call_takes_effect() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -139,7 +139,7 @@ fn a_failed_turn_is_resumed_once_at_the_expected_version() {
 }
 
 #[test]
-fn text_is_streamed_as_it_arrives_to_streams_that_want_it() {
+fn partial_text_is_sent_to_streams_that_request_it() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -37,7 +37,7 @@ fn judge(heard: &[i64], told: &[i64]) -> Result<(), String> {
 }
 
 #[test]
-fn the_judge_notices_a_hole_and_an_echo() {
+fn the_checker_detects_missing_and_repeated_events() {
     let check = |heard: &[i64], good: bool| assert_eq!(judge(heard, &[1, 2, 3]).is_ok(), good, "{heard:?}");
     check(&[1, 2, 3], true);
     for wrong in [&[1, 3][..], &[1, 2], &[1, 2, 2, 3], &[2, 1, 3], &[1, 2, 3, 4], &[]] {
@@ -51,7 +51,7 @@ fn rename(timeline: &retake_timeline::Timeline, thread: ThreadId, title: String)
 }
 
 #[test]
-fn a_client_that_is_cut_off_again_and_again_hears_everything_once() {
+fn a_client_that_reconnects_repeatedly_gets_every_event_once() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -110,7 +110,7 @@ fn a_client_that_is_cut_off_again_and_again_hears_everything_once() {
 }
 
 #[test]
-fn many_streams_at_once_hear_the_same_and_one_of_a_thread_hears_only_that() {
+fn concurrent_streams_get_the_same_events_and_a_thread_stream_only_its_own() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -184,7 +184,7 @@ fn changes_and_purges_of_other_processes_become_events() {
 }
 
 #[test]
-fn a_place_that_never_was_is_refused_and_the_newest_is_named() {
+fn an_invalid_event_id_is_refused_with_the_newest_valid_one() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -272,7 +272,7 @@ fn a_client_that_does_not_read_is_disconnected_and_resumes() {
 }
 
 #[test]
-fn there_are_only_so_many_streams_and_one_that_ends_makes_room() {
+fn the_number_of_streams_is_limited() {
     let world = World::with(retake_api::Limits { streams: 3, ..retake_api::Limits::default() });
     let server = world.serve();
     let client = server.client();

@@ -45,7 +45,7 @@ fn pour(request: &Request, bytes: u64) -> (Answer, u64) {
 }
 
 #[test]
-fn a_body_of_a_gibibyte_is_refused_and_never_in_memory() {
+fn a_body_of_a_gibibyte_is_refused_without_buffering() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -76,7 +76,7 @@ fn deep(open: &str, close: &str) -> String {
 }
 
 #[test]
-fn json_of_a_hundred_thousand_levels_is_refused_wherever_it_stands() {
+fn json_nested_a_hundred_thousand_levels_is_refused_everywhere() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -260,7 +260,7 @@ fn malformed_requests_are_refused_and_do_no_harm() {
 /// Chunked encoding takes precedence over a length, and the server ignores further bytes on that connection:
 /// a proxy that took them for the rest of a body must not smuggle in a request.
 #[test]
-fn a_request_with_two_lengths_ends_the_connection() {
+fn a_request_with_two_lengths_closes_the_connection() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -358,7 +358,7 @@ fn many(item: &str, bytes: usize) -> String {
 }
 
 #[test]
-fn json_that_would_be_large_in_memory_is_refused_wherever_it_stands() {
+fn json_that_expands_in_memory_is_refused_everywhere() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -384,7 +384,7 @@ fn json_that_would_be_large_in_memory_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn json_that_is_just_not_too_large_is_bounded_when_many_send_it_at_once() {
+fn concurrent_requests_with_the_largest_allowed_json_take_bounded_memory() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -408,7 +408,7 @@ fn json_that_is_just_not_too_large_is_bounded_when_many_send_it_at_once() {
 }
 
 #[test]
-fn entries_are_added_by_the_thousand_and_not_by_the_million() {
+fn the_number_of_entries_added_at_once_is_limited() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -422,7 +422,7 @@ fn entries_are_added_by_the_thousand_and_not_by_the_million() {
 }
 
 #[test]
-fn a_page_of_large_entries_has_fewer() {
+fn a_page_of_large_entries_has_fewer_of_them() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

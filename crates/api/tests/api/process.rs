@@ -36,7 +36,7 @@ pub(crate) struct Process {
 }
 
 #[test]
-fn a_server_for_other_tests() {
+fn server_process_for_other_tests() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let mut limits = Limits::default();
     if let Some(patience) = std::env::var(PATIENCE).ok().and_then(|millis| millis.parse().ok()) {
@@ -63,7 +63,7 @@ impl Process {
     pub(crate) fn start(world: &World, patience: Option<Duration>) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program is there"));
         command
-            .args(["process::a_server_for_other_tests", "--exact", "--nocapture", "--test-threads=1"])
+            .args(["process::server_process_for_other_tests", "--exact", "--nocapture", "--test-threads=1"])
             .env(FOLDER, world.folder())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -73,7 +73,7 @@ fn of_two_changes_of_one_version_exactly_one_succeeds() {
 }
 
 #[test]
-fn of_concurrent_moves_one_moves_the_files() {
+fn of_concurrent_undos_one_moves_the_files() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -171,7 +171,7 @@ fn changes_of_one_server_are_visible_to_the_other() {
 }
 
 #[test]
-fn one_title_is_given_to_one_thread() {
+fn concurrent_threads_cannot_get_the_same_title() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     for round in 0..10 {

@@ -13,7 +13,7 @@ use crate::world::{World, until};
 const GROWTH: u64 = 64 << 20;
 
 #[test]
-fn output_without_end_takes_no_memory_of_a_server_whose_client_does_not_read() {
+fn endless_output_takes_bounded_memory_if_the_client_does_not_read() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();

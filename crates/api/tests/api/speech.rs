@@ -23,7 +23,7 @@ fn requests_that_come_over_one_connection_are_answered_in_order() {
 }
 
 #[test]
-fn expect_continue_is_answered_only_if_the_body_is_wanted() {
+fn expect_continue_is_answered_only_if_the_body_is_needed() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -53,7 +53,7 @@ fn expect_continue_is_answered_only_if_the_body_is_wanted() {
 }
 
 #[test]
-fn a_body_may_come_in_pieces_and_a_kind_may_say_its_alphabet() {
+fn chunked_bodies_and_charset_parameters_are_accepted() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

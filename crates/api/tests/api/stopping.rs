@@ -21,7 +21,7 @@ fn said(entries: &[Value]) -> String {
 }
 
 #[test]
-fn turns_that_run_are_recorded_as_interrupted() {
+fn shutdown_records_running_turns_as_interrupted() {
     let check = |prompt: &str, approve: &str, begun: fn(&Value) -> bool| {
         let world = World::new();
         let server = world.serve();
@@ -58,7 +58,7 @@ fn turns_that_run_are_recorded_as_interrupted() {
 }
 
 #[test]
-fn a_command_that_runs_when_the_server_stops_does_not_go_on() {
+fn shutdown_ends_running_commands() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -73,7 +73,7 @@ fn a_command_that_runs_when_the_server_stops_does_not_go_on() {
 }
 
 #[test]
-fn acknowledged_changes_survive() {
+fn acknowledged_changes_survive_shutdown() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -135,7 +135,7 @@ fn idle_connections_do_not_delay_shutdown() {
 }
 
 #[test]
-fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for_long() {
+fn shutdown_answers_received_requests_and_waits_briefly_for_others() {
     let limits =
         retake_api::Limits { shutdown_grace: Duration::from_secs(2), ..retake_api::Limits::default() };
     let world = World::with(limits);

@@ -81,7 +81,7 @@ fn a_turn_starts_sends_events_and_is_undone_with_its_files() {
 }
 
 #[test]
-fn of_two_turns_that_begin_at_once_exactly_one_does() {
+fn of_two_turns_started_concurrently_exactly_one_runs() {
     let world = World::new();
     let (one, other) = (world.serve(), world.serve());
     let clients = [one.client(), other.client()];
@@ -102,7 +102,7 @@ fn of_two_turns_that_begin_at_once_exactly_one_does() {
 }
 
 #[test]
-fn of_many_decisions_about_a_call_exactly_one_counts() {
+fn of_concurrent_decisions_about_a_call_exactly_one_takes_effect() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -130,7 +130,7 @@ fn of_many_decisions_about_a_call_exactly_one_counts() {
 }
 
 #[test]
-fn a_turn_is_steered_and_ended_from_elsewhere() {
+fn a_turn_is_steered_and_stopped_by_another_client() {
     let world = World::new();
     let (one, other) = (world.serve(), world.serve());
     let (client, elsewhere) = (one.client(), other.client());
@@ -234,7 +234,7 @@ fn invalid_turn_requests_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn a_long_conversation_is_compressed_and_one_undo_brings_it_back() {
+fn one_undo_restores_a_compressed_conversation() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -14,7 +14,7 @@ const APART: &[&str] =
     &["POST /v1/threads/{thread}/turn/resume", "POST /v1/threads/{thread}/takes/{take}/worktree/remove"];
 
 #[test]
-fn a_version_that_is_not_the_current_one_is_refused_by_every_route_and_changes_nothing() {
+fn every_route_refuses_a_stale_version_and_changes_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -38,7 +38,7 @@ fn a_version_that_is_not_the_current_one_is_refused_by_every_route_and_changes_n
 
 /// Control: each of these requests succeeds if it names the current version.
 #[test]
-fn the_current_version_is_taken_by_every_route() {
+fn every_route_accepts_the_current_version() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -57,7 +57,7 @@ fn the_current_version_is_taken_by_every_route() {
 }
 
 #[test]
-fn routes_that_change_no_thread_take_no_version() {
+fn routes_that_change_no_thread_ignore_versions() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

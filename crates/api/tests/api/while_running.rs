@@ -43,7 +43,7 @@ fn running(server: &Server) -> (Client, Scene) {
 }
 
 #[test]
-fn the_turn_status_stays_true_during_every_request() {
+fn the_turn_status_is_correct_during_every_request() {
     let world = World::new();
     let server = world.serve();
     let routes = Route::all(&server.client());

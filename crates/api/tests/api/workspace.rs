@@ -69,7 +69,7 @@ fn a_named_snapshot_has_the_files_that_another_thread_changed() {
 }
 
 #[test]
-fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes_it_back() {
+fn a_snapshot_is_restored_only_in_the_workspace_of_its_thread_and_can_be_undone() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -199,7 +199,7 @@ fn the_status_of_a_workspace_lists_changes_and_records_nothing() {
 }
 
 #[test]
-fn differences_changes_and_lines_name_whose_they_are() {
+fn differences_changes_and_lines_name_their_author() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -268,7 +268,7 @@ fn differences_changes_and_lines_name_whose_they_are() {
 }
 
 #[test]
-fn files_are_listed_and_read_as_they_were() {
+fn files_of_earlier_versions_are_listed_and_read() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -322,7 +322,7 @@ fn files_are_listed_and_read_as_they_were() {
 }
 
 #[test]
-fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
+fn a_worktree_is_added_and_removed() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -370,7 +370,7 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
 }
 
 #[test]
-fn a_snapshot_that_is_refused_records_nothing() {
+fn a_refused_snapshot_records_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -411,7 +411,7 @@ fn listed_snapshots_can_be_restored() {
 }
 
 #[test]
-fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
+fn of_very_many_files_that_differ_only_the_first_are_compared() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -465,7 +465,7 @@ fn a_missing_project_folder_is_a_conflict() {
 }
 
 #[test]
-fn a_folder_itself_becomes_a_project_and_is_forgotten() {
+fn a_folder_becomes_a_project_and_is_forgotten() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -486,7 +486,7 @@ fn a_folder_itself_becomes_a_project_and_is_forgotten() {
 }
 
 #[test]
-fn a_thread_shows_commits_in_the_order_of_time() {
+fn a_thread_lists_commits_chronologically() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -506,7 +506,7 @@ fn a_thread_shows_commits_in_the_order_of_time() {
 }
 
 #[test]
-fn a_branch_is_anchored_to_the_commit_of_its_source() {
+fn a_branch_records_the_commit_of_its_source() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

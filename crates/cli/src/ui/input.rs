@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_chooses() {
+    fn the_source_is_chosen_by_the_command_line() {
         let path = || Some(PathBuf::from("notes.md"));
         let said = || Some("hi".to_owned());
         for (argument, file, stdin, wanted) in [
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_exact_and_reading_stops_there() {
+    fn reading_stops_exactly_at_the_limit() {
         assert_eq!(limited(&b"1234"[..], 4, "it").expect("it just fits"), "1234");
         assert!(matches!(limited(&b"12345"[..], 4, "it"), Err(InputError::TooLarge { .. })));
         assert!(matches!(limited(io::repeat(b'x'), 4, "it"), Err(InputError::TooLarge { .. })));

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn short_output_is_held_and_long_output_is_paged() {
+    fn short_output_is_printed_directly_and_long_output_is_paged() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("shown");
         let mut pager = pager(&format!("sh -c 'cat > \"{}\"'", file.display()), Paging::Allowed);
@@ -287,14 +287,14 @@ mod tests {
     }
 
     #[test]
-    fn other_failures_stay_failures() {
+    fn other_failures_of_the_pager_are_errors() {
         let pager = pager("true", Paging::Allowed);
         let error = pager.finish(Err(io::ErrorKind::StorageFull.into())).expect_err("the disk is full");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]
-    fn the_environment_chooses() {
+    fn the_program_is_chosen_by_the_environment() {
         for (variables, wanted) in [
             (&[][..], Some("less")),
             (&[("PAGER", "more")], Some("more")),

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn distances() {
+    fn times_are_shown_as_distances() {
         // Written out, since a minimal machine may have no time zone data.
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("the rules of Warsaw");
         // 15:30 in Warsaw.
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn a_few_hours_across_midnight() {
+    fn recent_times_across_midnight_name_the_day() {
         let now = at("2026-06-17T01:00:00Z");
         assert_eq!(relative(now, at("2026-06-16T22:00:00Z"), &TimeZone::UTC), "3 h ago");
         assert_eq!(relative(now, at("2026-06-16T18:59:00Z"), &TimeZone::UTC), "yesterday 18:59");
     }
 
     #[test]
-    fn beyond_the_calendar() {
+    fn times_beyond_the_calendar_are_shown() {
         for millis in [i64::MIN, i64::MAX] {
             let moment = Timestamp::from_millis(millis);
             assert_eq!(relative(at("2026-06-17T01:00:00Z"), moment, &TimeZone::UTC), moment.to_string());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly() {
+    fn exact_times_have_seconds() {
         assert_eq!(exact(at("2026-11-15T20:49:03.999Z"), &TimeZone::UTC), "2026-11-15 20:49:03");
     }
 }

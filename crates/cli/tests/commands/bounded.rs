@@ -44,7 +44,7 @@ fn usual() -> u64 {
 }
 
 #[test]
-fn run_with_a_reader_that_stands_still_takes_no_memory_and_can_be_stopped() {
+fn run_with_a_blocked_reader_takes_bounded_memory_and_can_be_stopped() {
     let (usual, sandbox) = (usual(), Sandbox::new());
     let mut child = start(&sandbox, &["run", "--json", "--approve", "all", "run timeout 60 yes"]);
     std::thread::sleep(Duration::from_secs(6));
@@ -81,7 +81,7 @@ fn a_turn_ends_while_nobody_reads_standard_error() {
 }
 
 #[test]
-fn run_with_a_reader_takes_no_memory_and_keeps_both_ends_of_the_output() {
+fn run_with_a_reader_takes_bounded_memory_and_keeps_both_ends_of_the_output() {
     let (usual, sandbox) = (usual(), Sandbox::new());
     let mut child =
         start(&sandbox, &["run", "--json", "--approve", "all", "run timeout 5 yes; echo the-end"]);

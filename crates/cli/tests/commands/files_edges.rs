@@ -66,7 +66,7 @@ fn a_fork_at_an_inherited_entry_has_the_files_of_that_entry() {
 }
 
 #[test]
-fn the_active_take_is_not_promoted_away_from_its_files() {
+fn the_active_take_keeps_its_files_when_promoted() {
     let sandbox = two_takes();
     let (code, error) = sandbox.refused(&["take", "promote"]);
     assert_eq!(code, 5, "{error}");
@@ -84,7 +84,7 @@ fn the_active_take_is_not_promoted_away_from_its_files() {
 }
 
 #[test]
-fn a_take_that_is_open_apart_stays_where_it_is() {
+fn a_take_in_a_worktree_stays_in_it() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
@@ -144,7 +144,7 @@ fn a_thread_with_an_open_worktree_is_neither_deleted_nor_purged() {
 }
 
 #[test]
-fn a_worktree_is_not_closed_under_a_command_that_runs_in_it() {
+fn a_worktree_with_a_running_command_is_not_removed() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
@@ -160,7 +160,7 @@ fn a_worktree_is_not_closed_under_a_command_that_runs_in_it() {
 }
 
 #[test]
-fn a_path_that_is_nowhere_is_not_restored_in_silence() {
+fn restoring_an_unknown_path_is_reported() {
     let sandbox = two_takes();
     sandbox.write(".env", "KEY=1\n");
     let check = |path: &str, code: i32, said: &str| {
@@ -181,7 +181,7 @@ fn a_path_that_is_nowhere_is_not_restored_in_silence() {
 }
 
 #[test]
-fn conflicts_are_decided_also_by_an_undo_that_is_repeated() {
+fn a_repeated_undo_resolves_conflicts() {
     let check = |how: &str, expected: &str| {
         let sandbox = Sandbox::new();
         sandbox.done(&["thread", "new", "Fix the login"]);
@@ -217,7 +217,7 @@ fn fewer_steps_than_requested_are_reported() {
 }
 
 #[test]
-fn opening_and_closing_a_take_can_be_previewed() {
+fn adding_and_removing_a_worktree_can_be_previewed() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     let there = apart(&sandbox);
@@ -243,7 +243,7 @@ fn opening_and_closing_a_take_can_be_previewed() {
 }
 
 #[test]
-fn a_dry_run_does_not_clean_up_after_others() {
+fn a_dry_run_cleans_up_nothing() {
     let sandbox = two_takes();
     let project = sandbox.json(&["project", "list"])["projects"][0]["id"].as_str().expect("an id").to_owned();
     let half = sandbox.project().with_file_name(".retake-tmp-open-half");
@@ -261,7 +261,7 @@ fn a_dry_run_does_not_clean_up_after_others() {
 }
 
 #[test]
-fn in_the_folder_of_a_take_that_take_is_named() {
+fn in_a_worktree_its_take_is_named() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
@@ -275,7 +275,7 @@ fn in_the_folder_of_a_take_that_take_is_named() {
 }
 
 #[test]
-fn the_files_alone_go_back_and_forth_step_by_step() {
+fn files_alone_are_undone_and_redone_step_by_step() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.write("a", "0\n");
@@ -333,7 +333,7 @@ fn changed_and_then_ignored_files_are_listed() {
 }
 
 #[test]
-fn an_export_without_files_holds_none_of_them() {
+fn an_export_without_files_contains_no_file_content() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.write("canary-name", "canary-one\n");
@@ -403,7 +403,7 @@ fn a_budget_deletes_nothing_without_confirmation() {
 }
 
 #[test]
-fn a_worktree_that_was_renamed_is_used_where_it_is() {
+fn a_renamed_worktree_is_used_at_its_new_path() {
     let sandbox = two_takes();
     open_worktree(&sandbox, "main");
     let renamed = apart(&sandbox).with_file_name("renamed");
@@ -417,7 +417,7 @@ fn a_worktree_that_was_renamed_is_used_where_it_is() {
 }
 
 #[test]
-fn a_saved_version_has_the_files_that_were_there() {
+fn a_saved_version_includes_hand_edits() {
     let sandbox = two_takes();
     sandbox.write("notes", "by hand\n");
     sandbox.done(&["save", "before"]);
@@ -427,7 +427,7 @@ fn a_saved_version_has_the_files_that_were_there() {
 }
 
 #[test]
-fn a_version_is_not_saved_without_files_because_a_folder_cannot_be_used() {
+fn saving_fails_if_the_folder_cannot_be_used() {
     let sandbox = two_takes();
     let further = apart(&sandbox).with_file_name("further");
     fs::create_dir(&further).expect("a folder");
@@ -441,7 +441,7 @@ fn a_version_is_not_saved_without_files_because_a_folder_cannot_be_used() {
 }
 
 #[test]
-fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
+fn a_version_means_the_files_of_the_project_and_not_of_a_worktree() {
     let sandbox = two_takes();
     open_worktree(&sandbox, "main");
     let there = apart(&sandbox).to_string_lossy().into_owned();
@@ -453,7 +453,7 @@ fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
 }
 
 #[test]
-fn a_failure_to_record_says_that_the_command_ran() {
+fn a_failure_to_record_reports_that_the_command_ran() {
     let sandbox = two_takes();
     let project = sandbox.project().clone();
     let moved = project.with_file_name("moved");

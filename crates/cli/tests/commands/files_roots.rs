@@ -16,7 +16,7 @@ fn read(path: &Path) -> Option<String> {
 }
 
 #[test]
-fn two_folders_move_together() {
+fn files_of_two_roots_move_together() {
     let sandbox = Sandbox::new();
     let lib = beside(&sandbox, "lib");
     let (ours, theirs) = (sandbox.project().join("a"), lib.join("b"));
@@ -64,7 +64,7 @@ fn two_folders_move_together() {
 }
 
 #[test]
-fn the_store_is_no_root_of_a_project() {
+fn the_store_cannot_be_a_root_of_a_project() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     let store = sandbox.project().with_file_name("store");
@@ -112,7 +112,7 @@ fn folders_that_share_files_are_refused() {
 }
 
 #[test]
-fn another_folder_at_the_path_of_a_root_is_refused_and_left_alone() {
+fn another_folder_at_the_path_of_a_root_is_refused_and_unchanged() {
     let sandbox = Sandbox::new();
     let lib = beside(&sandbox, "lib");
     let write = |folder: &Path| {

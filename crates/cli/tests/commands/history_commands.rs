@@ -117,7 +117,7 @@ fn a_take_without_entries_can_be_branched() {
 }
 
 #[test]
-fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
+fn a_promoted_take_is_a_child_thread_until_the_undo() {
     let sandbox = conversation();
     sandbox.done(&["take", "branch", "2"]);
     sandbox.done(&["entry", "add", "Another way"]);
@@ -153,7 +153,7 @@ fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
 }
 
 #[test]
-fn a_promoted_thread_stays_once_it_was_changed() {
+fn undoing_a_promotion_keeps_a_changed_thread() {
     let sandbox = conversation();
     sandbox.done(&["take", "branch"]);
     let promoted = sandbox.json(&["take", "promote", "--title", "B"]);
@@ -170,7 +170,7 @@ fn a_promoted_thread_stays_once_it_was_changed() {
 }
 
 #[test]
-fn every_moment_can_be_reached_by_version_or_name() {
+fn every_version_can_be_reached_by_number_or_name() {
     let sandbox = conversation();
     let saved = sandbox.done(&["save", "before the rewrite"]);
     assert!(saved.contains("on main, 4 entries"), "{saved}");
@@ -285,7 +285,7 @@ fn settings_are_part_of_history() {
 }
 
 #[test]
-fn roles_and_context_files_are_lists_that_grow_and_shrink() {
+fn roles_and_context_files_can_be_added_and_removed() {
     let sandbox = conversation();
     sandbox.done(&["role", "add", "Reviewer", "User"]);
     let roles = |sandbox: &Sandbox| sandbox.json(&["role"])["roles"].clone();
@@ -321,7 +321,7 @@ fn roles_and_context_files_are_lists_that_grow_and_shrink() {
 }
 
 #[test]
-fn refusals_have_their_codes_and_change_nothing() {
+fn refused_commands_have_exit_codes_and_change_nothing() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.refused(&["undo"]).0, 3, "there is no thread yet");
     let sandbox = conversation();
@@ -444,7 +444,7 @@ fn deleting_the_current_thread_selects_another_and_undo_brings_it_back() {
 }
 
 #[test]
-fn the_first_place_of_an_empty_take_can_be_inserted_at() {
+fn an_entry_can_be_inserted_into_an_empty_take() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Empty"]);
     sandbox.refused(&["entry", "insert", "2", "too far"]);
@@ -455,7 +455,7 @@ fn the_first_place_of_an_empty_take_can_be_inserted_at() {
 }
 
 #[test]
-fn a_beginning_of_an_id_that_is_too_short_is_reported_as_such() {
+fn a_too_short_id_prefix_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Named"]);
     let id = sandbox.json(&["thread", "info"])["id"].as_str().expect("an id").to_owned();

@@ -42,7 +42,7 @@ fn drawn(sandbox: &Sandbox, columns: u16, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_tree() {
+fn the_tree_is_printed() {
     let sandbox = project();
     insta::assert_snapshot!("tree_80", drawn(&sandbox, 80, &["tree"]));
     insta::assert_snapshot!("tree_160", drawn(&sandbox, 160, &["tree"]));
@@ -63,7 +63,7 @@ fn history() {
 }
 
 #[test]
-fn what_was_done_is_told() {
+fn changes_are_described() {
     let sandbox = project();
     let mut told = String::new();
     for arguments in [

@@ -111,7 +111,7 @@ fn a_dry_run_switches_and_forks_nothing() {
 }
 
 #[test]
-fn a_fork_in_a_worktree_is_made_once_and_leaves_the_active_take_active() {
+fn a_fork_in_a_worktree_creates_one_take_and_keeps_the_active_one() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.done(&["entry", "add", "Say hello"]);

@@ -12,7 +12,7 @@ fn sandbox() -> Sandbox {
 }
 
 #[test]
-fn a_version_that_is_expected_is_checked() {
+fn the_expected_version_is_checked() {
     let sandbox = sandbox();
     for command in [
         &["thread", "pin"][..],
@@ -67,7 +67,7 @@ fn a_restored_duplicate_title_is_resolved_by_id() {
 }
 
 #[test]
-fn programs_get_json_and_nothing_else() {
+fn json_output_is_only_json() {
     let sandbox = sandbox();
     sandbox.done(&["thread", "new", "Another one"]);
     sandbox.done(&["thread", "delete"]);
@@ -95,7 +95,7 @@ fn help_shows_quotes_as_they_are_typed() {
 }
 
 #[test]
-fn names_that_are_made_up_are_no_longer_than_names_may_be() {
+fn generated_names_respect_the_length_limit() {
     let sandbox = sandbox();
     let long = "ü".repeat(100);
     sandbox.done(&["take", "rename", &long]);
@@ -110,7 +110,7 @@ fn names_that_are_made_up_are_no_longer_than_names_may_be() {
 }
 
 #[test]
-fn a_narrow_screen_shows_what_matters() {
+fn a_narrow_screen_shows_the_important_columns() {
     let sandbox = sandbox();
     sandbox.done(&["take", "branch", "--name", "another way to do it"]);
     let list = sandbox.screen(40, &["thread", "list"]).join("\n");

@@ -21,7 +21,7 @@ fn blocks(document: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_walk_in_the_documentation_works_as_it_stands_there() {
+fn the_walkthrough_in_the_documentation_works() {
     let sandbox = Sandbox::new();
     let document = include_str!("../../../../docs/api.md");
     let walk = blocks(document);
@@ -106,7 +106,7 @@ fn followed(link: &Value) -> String {
 }
 
 #[test]
-fn a_link_leads_to_the_server_wherever_it_listens() {
+fn a_login_link_has_the_address_of_the_server() {
     for listen in ["127.0.0.1:0", "localhost:0", "127.0.0.2:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
         let sandbox = Sandbox::new();
         let mut serving = Serving::start(&sandbox, listen);
@@ -139,7 +139,7 @@ fn the_address_file_of_a_killed_server_is_ignored() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_with_one_that_is() {
+fn an_invalid_address_is_refused_with_an_example() {
     let sandbox = Sandbox::new();
     for none in ["7878", "localhost", "localhost:http", "no such:80"] {
         let output = sandbox.run(&["serve", "--listen", none]);
@@ -161,7 +161,7 @@ fn noting_browser(sandbox: &Sandbox) -> (String, std::path::PathBuf) {
 }
 
 #[test]
-fn the_studio_is_opened_in_the_browser_that_is_there() {
+fn the_studio_is_opened_in_the_installed_browser() {
     let sandbox = Sandbox::new();
     let (path, noted) = noting_browser(&sandbox);
     let serve = |arguments: &[&str]| {

@@ -10,7 +10,7 @@ use crate::studio::Studio;
 const FILES: usize = 14;
 
 #[test]
-fn the_story_of_the_design() {
+fn a_whole_session_from_first_prompt_to_comparison() {
     let studio = Studio::with_thread();
     let Studio { browser, server } = &studio;
     let sandbox = &server.sandbox;

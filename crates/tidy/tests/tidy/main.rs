@@ -301,7 +301,7 @@ mod repository {
     }
 
     #[test]
-    fn no_crate_passes_another_on() {
+    fn no_crate_reexports_another() {
         check(&sources("src"), reexports::reexports);
         for manifest in manifests() {
             let folder = manifest.parent().expect("a manifest is in a folder").join("src");
@@ -340,7 +340,7 @@ mod repository {
     }
 
     #[test]
-    fn nothing_is_left_unfinished() {
+    fn no_code_is_unfinished() {
         let others: Vec<PathBuf> =
             sources("").into_iter().filter(|path| !path.ends_with("tidy/tests/tidy/main.rs")).collect();
         check(&others, finished);
@@ -359,7 +359,7 @@ mod repository {
     }
 
     #[test]
-    fn modules_say_what_they_are() {
+    fn modules_have_documentation() {
         check(&sources("src"), module_documentation);
     }
 

@@ -99,7 +99,7 @@ fn blame_follows_a_file_through_users_agents_renames_and_undo() {
 }
 
 #[test]
-fn a_log_has_pages_and_knows_every_thread_of_the_project() {
+fn a_file_log_is_paged_and_covers_every_thread_of_the_project() {
     let world = FileWorld::new();
     let other = NewThread::in_project(PROJECT).titled("Other");
     let other = world.world.timeline.create_thread(other, Caller::human()).expect("a thread").thread;
@@ -169,7 +169,7 @@ fn differences_have_the_requested_detail() {
 }
 
 #[test]
-fn what_has_no_lines_is_refused() {
+fn blame_of_content_without_lines_is_refused() {
     let world = FileWorld::new();
     world.write("a.bin", "a\0b");
     world.write("folder/file", "text");

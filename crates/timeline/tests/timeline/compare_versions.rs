@@ -94,7 +94,7 @@ fn every_kind_of_change_is_compared_in_both_directions() {
 }
 
 #[test]
-fn only_some_entries_are_named_and_all_are_counted() {
+fn a_comparison_lists_some_entries_and_counts_all() {
     let texts: Vec<String> = (0..300).map(|number| format!("text {number}")).collect();
     let world = World::saying(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let version = world.read().thread(world.thread).expect("a thread").summary.version;

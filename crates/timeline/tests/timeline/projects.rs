@@ -65,7 +65,7 @@ fn a_project_moved_below_another_one_keeps_its_identity() {
 }
 
 #[test]
-fn looking_at_a_new_folder_leaves_no_trace() {
+fn reading_a_new_folder_creates_nothing() {
     let place = Place::new();
     let folder = place.folder.path().join("project");
     place.timeline.project_if_known(&folder).expect("a folder");
@@ -148,7 +148,7 @@ fn a_subfolder_belongs_to_the_project_above_it() {
 }
 
 #[test]
-fn several_programs_that_meet_a_new_folder_at_once_agree_which_project_it_is() {
+fn processes_opening_a_new_folder_concurrently_agree_on_its_project() {
     let place = Place::new();
     let folder = place.folder.path().join("project");
     let home = place.folder.path().join("home");

@@ -107,7 +107,7 @@ fn a_shared_prompt_is_the_latest_that_is_not_undone() {
 }
 
 #[test]
-fn a_wrong_model_of_shared_prompts_is_noticed() {
+fn a_wrong_model_of_shared_prompts_is_caught() {
     for mistake in [Mistake::ForgetsAChange, Mistake::ResetClears] {
         assert!((0..4).any(|seed| run(seed, mistake).is_err()));
     }

@@ -138,7 +138,7 @@ fn an_undo_that_names_a_take_with_a_worktree_changes_the_files_there() {
 }
 
 #[test]
-fn the_active_take_may_be_named_and_one_that_is_none_is_refused() {
+fn the_active_take_can_be_named_and_an_unknown_one_is_refused() {
     let takes = TwoTakes::new();
     takes.say(takes.main, "here");
     takes.go(takes.main, UNDO, Scope::Conversation).expect("an undo");

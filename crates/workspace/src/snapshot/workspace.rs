@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_that_are_no_project_are_refused_with_a_suggestion() {
+    fn folders_that_cannot_be_projects_are_refused_with_a_suggestion() {
         let check = |path: &str, expected: Option<&str>| {
             let found =
                 check(Path::new(path), Some(Path::new("/home/me"))).err().map(|error| error.to_string());

@@ -44,7 +44,7 @@ fn files_links_and_folders_are_captured_exactly() {
 }
 
 #[test]
-fn the_same_folder_has_the_same_snapshot_whatever_the_road() {
+fn the_same_folder_has_the_same_snapshot_with_and_without_cache() {
     let place = Place::new();
     for number in 0..600 {
         place.write(&format!("many/{number}"), format!("file {number}"));
@@ -67,7 +67,7 @@ fn the_same_folder_has_the_same_snapshot_whatever_the_road() {
 }
 
 #[test]
-fn what_is_left_out_is_named_with_the_reason() {
+fn excluded_paths_are_listed_with_the_reason() {
     let place = Place::new();
     place.write(".gitignore", "target/\n*.log\n!keep.log\n");
     place.write("target/out", "build output");

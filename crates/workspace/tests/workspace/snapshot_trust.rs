@@ -111,7 +111,7 @@ fn long_files_are_stored_in_parts_and_large_content_in_packs() {
 }
 
 #[test]
-fn a_damaged_cache_is_passed_over() {
+fn a_damaged_cache_is_ignored() {
     let place = Place::new();
     place.write("a", "one");
     settle();
@@ -135,7 +135,7 @@ fn a_damaged_cache_is_passed_over() {
 }
 
 #[test]
-fn what_was_destroyed_is_not_remembered_and_does_not_come_back() {
+fn purged_content_is_not_served_from_the_cache() {
     let place = Place::new();
     place.write("a", "a password that slipped in");
     place.write("b", "harmless");
@@ -185,7 +185,7 @@ fn a_constantly_rewritten_file_is_captured_whole_or_excluded() {
 }
 
 #[test]
-fn the_store_is_not_held_and_a_snapshot_can_be_cancelled() {
+fn a_snapshot_does_not_block_the_store_and_can_be_cancelled() {
     let mut place = Place::new();
     place.store = retake_store::Store::open(&place.root.join("inside")).expect("a store");
     for number in 0..2000 {

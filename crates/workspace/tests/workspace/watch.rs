@@ -134,7 +134,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_is_not_stored_is_not_gone_by() {
+fn a_change_is_reported_until_a_snapshot_is_stored() {
     let mut watched = Watched::new();
     watched.place.write("a/file", "one");
     watched.check("the first");
@@ -151,7 +151,7 @@ fn what_is_not_stored_is_not_gone_by() {
 }
 
 #[test]
-fn limits_lead_to_a_walk_over_everything() {
+fn watch_limits_fall_back_to_a_full_walk() {
     for limits in [
         Limits { watches: 3, ..Limits::default() },
         Limits { events: 5, ..Limits::default() },
@@ -169,7 +169,7 @@ fn limits_lead_to_a_walk_over_everything() {
 }
 
 #[test]
-fn a_queue_that_overflowed_is_noticed() {
+fn an_overflowing_queue_is_detected() {
     let mut watched = Watched::new();
     watched.place.write("a", "");
     watched.place.write("b", "");
@@ -203,7 +203,7 @@ fn a_moved_root_is_not_confused_with_another() {
 }
 
 #[test]
-fn random_edits_are_all_seen() {
+fn all_random_edits_are_seen() {
     for seed in 1..=6_u64 {
         let mut watched = Watched::new();
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));

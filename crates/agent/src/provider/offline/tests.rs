@@ -58,7 +58,7 @@ fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
 }
 
 #[test]
-fn a_turn_goes_from_round_to_round_to_its_end() {
+fn a_turn_runs_its_rounds_in_order() {
     let check = |prompt: &str, rounds: &[&[&str]], last: &str| {
         let (played, words) = play(prompt);
         assert_eq!(played, rounds, "{prompt}");
@@ -91,7 +91,7 @@ fn a_turn_goes_from_round_to_round_to_its_end() {
 }
 
 #[test]
-fn only_what_was_said_last_is_carried_out() {
+fn only_the_last_message_is_executed() {
     let conversation = Conversation {
         messages: vec![
             message(Speaker::User, vec![text("run rm -r old")]),
@@ -107,7 +107,7 @@ fn only_what_was_said_last_is_carried_out() {
 }
 
 #[test]
-fn it_fails_as_it_is_told() {
+fn the_fail_instruction_makes_an_attempt_fail() {
     let check = |prompt: &str, attempt: u32, fails: bool| {
         let conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
         let answered =
@@ -143,7 +143,7 @@ fn waiting_can_be_interrupted() {
 }
 
 #[test]
-fn words_arrive_one_by_one_and_are_the_answer() {
+fn streamed_words_add_up_to_the_answer() {
     let prompt = "think about  it\nsay one two three\nread a\nglob *.rs";
     let conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut deltas = Vec::new();
@@ -165,7 +165,7 @@ fn words_arrive_one_by_one_and_are_the_answer() {
 }
 
 #[test]
-fn instructions_are_found_in_what_people_write() {
+fn instructions_are_recognised_in_ordinary_sentences() {
     let create = |path: &str, content: &str| Instruction::Create {
         path: path.to_owned(),
         content: content.to_owned(),
@@ -246,7 +246,7 @@ fn instructions_are_found_in_what_people_write() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_is_too_strange_to_be_read(text in "(create|edit|run|say|search|wait|\"|`|then| |\\n|:|é|```|[a-z.]){0,30}") {
+    fn any_text_can_be_parsed(text in "(create|edit|run|say|search|wait|\"|`|then| |\\n|:|é|```|[a-z.]){0,30}") {
         let reading = read(&text);
         proptest::prop_assert!(reading.instructions.len() + reading.not_understood.len() <= text.len());
     }

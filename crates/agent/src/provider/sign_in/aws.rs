@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_signed_by_the_recipe_that_gives_the_published_signature() {
+    fn a_signed_request_matches_the_published_signature() {
         // The request, time and keys of `get-vanilla` in the AWS signature test suite.
         let sign_in =
             AwsSignIn::new("us-east-1", "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", None);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_found_where_the_aws_tools_find_them() {
+    fn credentials_are_found_like_by_the_aws_tools() {
         let folder = tempfile::tempdir().expect("a folder");
         let (config, credentials) = (folder.path().join("config"), folder.path().join("credentials"));
         std::fs::write(

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_that_cannot_be_used_say_what_to_do() {
+    fn unusable_credentials_are_an_error_with_an_action() {
         let check = |text: &str, words: &str| {
             let error = GoogleCredentials::parse(text).err().unwrap_or_default();
             assert!(error.contains(words), "{text}: {error}");

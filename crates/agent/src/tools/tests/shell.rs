@@ -54,7 +54,7 @@ fn keys_stay_out_of_the_environment() {
 }
 
 #[test]
-fn much_output_is_cut_and_kept_whole() {
+fn long_output_is_truncated_and_saved_completely() {
     let lab = Lab::new();
     let mut told = 0;
     let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
@@ -111,7 +111,7 @@ const LONG: [&str; 5] = [
 ];
 
 #[test]
-fn an_interrupt_ends_all_of_it_within_a_second() {
+fn an_interrupt_kills_the_process_group_within_a_second() {
     let lab = Lab::new();
     for command in LONG {
         let cancel = Cancel::new();
@@ -133,7 +133,7 @@ fn an_interrupt_ends_all_of_it_within_a_second() {
 }
 
 #[test]
-fn time_runs_out() {
+fn a_command_over_its_time_limit_is_killed() {
     let lab = Lab::new();
     for command in LONG {
         let begun = Instant::now();
@@ -172,14 +172,14 @@ fn background_processes_neither_delay_the_result_nor_survive() {
 }
 
 #[test]
-fn those_who_are_a_moment_behind_may_finish() {
+fn a_background_process_that_ends_soon_may_finish() {
     let lab = Lab::new();
     let output = shell(&lab, "(sleep 0.03; echo later) & echo now");
     assert_eq!(output.text, "now\nlater\n[Exit code 0]");
 }
 
 #[test]
-fn a_listener_that_breaks_down_leaves_no_command_behind() {
+fn a_panicking_observer_leaves_no_process_running() {
     let lab = Lab::new();
     let input = json!({"command": "echo $$ > pid; echo; sleep 60"});
     let output =
@@ -189,7 +189,7 @@ fn a_listener_that_breaks_down_leaves_no_command_behind() {
 }
 
 #[test]
-fn one_that_leaves_the_group_with_the_pipe_does_not_hold_it_up() {
+fn a_detached_process_holding_the_pipe_does_not_delay_the_result() {
     let lab = Lab::new();
     let begun = Instant::now();
     let output = shell(&lab, "setsid sleep 3 & sleep 0.1; echo done");

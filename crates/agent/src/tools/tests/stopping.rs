@@ -133,7 +133,7 @@ fn a_command_that_prints_all_the_time_and_ignores_signals_is_stopped() {
 }
 
 #[test]
-fn lines_begin_and_end_where_a_pattern_says() {
+fn anchors_match_at_the_ends_of_lines() {
     let lab = Lab::new();
     // Enough to read a file in several pieces.
     lab.file("many.txt", "one two\ntwo one\n".repeat(20_000));

@@ -151,7 +151,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[test]
-fn what_does_not_fit_is_caught() {
+fn values_that_do_not_match_a_schema_are_caught() {
     use serde_json::json;
     let root = json!({
         "$defs": { "Count": { "type": "integer", "minimum": 0 } },

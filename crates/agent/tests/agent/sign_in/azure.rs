@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{call, endpoint, text};
 
 #[test]
-fn each_way_to_reach_azure_has_its_address_and_header() {
+fn each_azure_sign_in_has_its_address_and_header() {
     let check = |wire: Wire, config: serde_json::Value, model: &str, path: &str, header: (&str, &str)| {
         let server = FaultServer::with(vec![Script::events(events(wire, &said("hello")))]).expect("a port");
         let mut config = config;
@@ -52,7 +52,7 @@ fn each_way_to_reach_azure_has_its_address_and_header() {
 }
 
 #[test]
-fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
+fn a_token_is_requested_once_and_again_after_a_refusal() {
     let folder = tempfile::tempdir().expect("a folder");
     let count = folder.path().join("count");
     let command = format!("echo x >> {0}; printf 'token-%s' $(wc -l < {0})", count.display());
@@ -83,7 +83,7 @@ fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
 }
 
 #[test]
-fn what_is_missing_for_azure_is_named() {
+fn errors_name_the_missing_azure_setting() {
     let refused = |config: serde_json::Value, environment: &[(&str, &str)]| {
         endpoint("azure", "gpt", &config, environment).expect_err("not usable")
     };

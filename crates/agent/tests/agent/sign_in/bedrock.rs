@@ -107,7 +107,7 @@ fn verified(method: &str, request: &Request) -> Result<(), String> {
 }
 
 #[test]
-fn a_request_is_signed_and_its_frames_are_read() {
+fn a_bedrock_request_is_signed_and_its_frames_are_decoded() {
     for size in [1, 5, 100_000] {
         let server =
             FaultServer::with(vec![framed("hello from Bedrock").in_chunks_of(size)]).expect("a port");
@@ -132,7 +132,7 @@ fn a_request_is_signed_and_its_frames_are_read() {
 }
 
 #[test]
-fn an_api_key_of_bedrock_is_a_bearer_token() {
+fn a_bedrock_api_key_is_sent_as_a_bearer_token() {
     let server = FaultServer::with(vec![framed("hello")]).expect("a port");
     let config = json!({"base_url": server.url()});
     let environment = [("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-1"), ("AWS_REGION", "us-east-1")];
@@ -144,7 +144,7 @@ fn an_api_key_of_bedrock_is_a_bearer_token() {
 }
 
 #[test]
-fn failures_of_bedrock_say_what_they_are() {
+fn bedrock_failures_are_classified() {
     let check = |script: Script, fault: Fault, words: &str| {
         let server = FaultServer::with(vec![script]).expect("a port");
         let config = json!({"base_url": server.url()});
@@ -178,7 +178,7 @@ fn failures_of_bedrock_say_what_they_are() {
 }
 
 #[test]
-fn what_is_missing_for_bedrock_is_named() {
+fn errors_name_the_missing_bedrock_setting() {
     let refused = |config: Value, environment: &[(&str, &str)]| {
         endpoint("bedrock", MODEL, &config, environment).expect_err("not usable")
     };

@@ -40,7 +40,7 @@ fn a_document_is_sent_and_stored_with_the_entry() {
 }
 
 #[test]
-fn a_wire_that_takes_no_documents_refuses_before_anything_is_changed() {
+fn a_document_is_refused_before_any_change_if_the_wire_has_none() {
     let server = FaultServer::with(vec![Script::status(500, "")]).expect("a port");
     let user = user(&server, "chat");
     let refused = user.refused(5, &["run", "--attach", "spec.pdf", "What is in it?"]);

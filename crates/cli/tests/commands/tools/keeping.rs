@@ -28,7 +28,7 @@ fn damage(user: &User, text: &str) {
 }
 
 #[test]
-fn a_clean_store_is_clean() {
+fn verify_reports_a_clean_store() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["search", "cookie"]);
@@ -96,7 +96,7 @@ fn purge_destroys_only_the_named_threads() {
 }
 
 #[test]
-fn a_purge_that_was_killed_is_finished_by_the_next_command_and_by_verify() {
+fn a_killed_purge_is_completed_by_the_next_command_and_by_verify() {
     let user = User::new();
     user.talk("Keep");
     let mark = user.path("store").join("erasing");
@@ -268,7 +268,7 @@ fn an_entry_that_was_deleted_can_be_redacted_by_its_id() {
 }
 
 #[test]
-fn gc_has_nothing_to_do_where_all_is_history() {
+fn gc_removes_nothing_that_history_refers_to() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["undo", "2"]);
@@ -278,7 +278,7 @@ fn gc_has_nothing_to_do_where_all_is_history() {
 }
 
 #[test]
-fn gc_removes_the_packs_that_an_interrupted_purge_left() {
+fn gc_removes_packs_left_by_an_interrupted_purge() {
     let user = User::new();
     user.talk("Fix the login");
     let packs = user.path("store").join("packs");
@@ -325,7 +325,7 @@ fn damage_all(user: &User, text: &str) {
 }
 
 #[test]
-fn a_move_that_was_made_is_reported_as_made_even_if_its_details_cannot_be_read() {
+fn a_completed_move_is_reported_even_if_its_details_cannot_be_read() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["draft", "set", "a draft of a moment that is damaged later"]);

@@ -60,7 +60,7 @@ fn invalid_keys_and_unknown_providers_are_refused() {
 }
 
 #[test]
-fn a_stored_key_answers_a_turn_and_is_in_no_file_but_its_own() {
+fn a_turn_uses_a_stored_key_and_copies_it_nowhere() {
     let user = User::new();
     let server =
         FaultServer::with(vec![Script::events(events(Wire::Chat, &telling("hello")))]).expect("a port");

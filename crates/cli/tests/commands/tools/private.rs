@@ -21,7 +21,7 @@ fn run(user: &User, umask: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn files_are_for_their_owner_alone() {
+fn files_are_readable_only_by_their_owner() {
     for umask in ["000", "022", "077"] {
         let user = User::new();
         run(&user, umask, &["thread", "new", "Secret"]);

@@ -37,7 +37,7 @@ fn reading_a_folder_creates_no_project() {
 }
 
 #[test]
-fn a_home_folder_is_refused_before_anything_is_made() {
+fn a_home_folder_is_refused_before_anything_is_created() {
     let user = User::new();
     let home = user.folder.path().to_str().expect("text").to_owned();
     for arguments in [

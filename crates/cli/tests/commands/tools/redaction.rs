@@ -39,7 +39,7 @@ fn lengths<const N: usize>(answer: &Value, names: [&str; N]) -> [usize; N] {
 }
 
 #[test]
-fn a_text_is_destroyed_wherever_it_was_repeated() {
+fn redacting_a_text_destroys_every_copy() {
     let user = User::new();
     user.run(&["run", "--new", &format!("say I use {KEY} for it")]);
     user.run(&["draft", "set", &format!("please deploy using {KEY}")]);
@@ -71,7 +71,7 @@ fn a_text_is_destroyed_wherever_it_was_repeated() {
 
 /// Git metadata of operations is rewritten too, and the rows that are derived from it.
 #[test]
-fn a_text_in_git_metadata_is_destroyed_and_the_store_stays_clean() {
+fn redacting_a_text_in_git_metadata_keeps_the_store_clean() {
     let user = User::new();
     let git = user.project().join(".git");
     fs::create_dir_all(git.join("refs/heads")).expect("a folder");
@@ -90,7 +90,7 @@ fn a_text_in_git_metadata_is_destroyed_and_the_store_stays_clean() {
 }
 
 #[test]
-fn an_entry_alone_leaves_the_key_elsewhere_and_a_captured_file_is_listed() {
+fn redacting_one_entry_lists_the_remaining_copies() {
     let user = User::new();
     fs::write(user.project().join("notes.txt"), format!("key = {KEY}\n")).expect("a file");
     user.run(&["run", "--new", &format!("say I use {KEY}")]);
@@ -114,7 +114,7 @@ fn an_entry_alone_leaves_the_key_elsewhere_and_a_captured_file_is_listed() {
 }
 
 #[test]
-fn an_entry_that_was_redacted_before_is_finished_and_no_error() {
+fn redacting_an_entry_again_succeeds() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["redact", "1", "--yes"]);
@@ -124,7 +124,7 @@ fn an_entry_that_was_redacted_before_is_finished_and_no_error() {
 }
 
 #[test]
-fn a_newer_ledger_is_no_damage() {
+fn a_newer_runtime_database_is_not_damage() {
     let user = User::new();
     user.run(&["run", "--new", "say hello"]);
     let path = user.path("store/ledger.db");

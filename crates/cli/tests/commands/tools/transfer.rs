@@ -173,7 +173,7 @@ fn any_change_of_an_export_is_refused() {
 }
 
 #[test]
-fn an_end_that_fits_does_not_make_a_changed_export_right() {
+fn a_matching_checksum_does_not_validate_a_changed_export() {
     let here = rich();
     let good = export(&here, "Fix the login");
     let all: Vec<&str> = good.lines().collect();
@@ -305,7 +305,7 @@ fn files_are_never_overwritten_without_force() {
 }
 
 #[test]
-fn texts_to_read_hold_the_take() {
+fn text_exports_contain_the_take() {
     let user = rich();
     let markdown = user.run(&["export", "--format", "markdown", "-o", "-"]);
     for part in ["# Fix the login", "## 1. User", "> hm", "````\n```\nout\n````", "Calls **bash**"] {
@@ -334,7 +334,7 @@ fn an_older_export_does_not_restore_redacted_content() {
 }
 
 #[test]
-fn a_file_cannot_redact_what_is_here() {
+fn an_import_cannot_redact_existing_content() {
     let here = User::new();
     here.talk("Fix the login");
     let whole = export(&here, "Fix the login");

@@ -458,13 +458,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_thought_goes_out_of_place_and_none_is_left_out_without_need() {
+    fn bound_thoughts_are_sent_exactly_where_they_are_valid() {
         let summary = bound(0..400, Mistake::None).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(summary.sent > 1_000 && summary.changes > 400, "{summary:?}");
     }
 
     #[test]
-    fn each_mistake_shows_soon() {
+    fn each_planted_mistake_is_found_quickly() {
         for mistake in [Mistake::ForgetPrefix, Mistake::LeaveOneOut, Mistake::LeaveAllOut] {
             assert!(bound(0..200, mistake).is_err(), "{mistake:?}");
         }

@@ -88,7 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn lines_have_the_origin_that_the_plain_way_finds(
+    fn origins_agree_with_the_naive_algorithm(
         first in some_lines(),
         steps in prop::collection::vec(step(), 0..30),
     ) {
@@ -134,7 +134,7 @@ proptest! {
 }
 
 #[test]
-fn what_came_unseen_is_older_than_every_step() {
+fn lines_without_a_recorded_change_predate_every_step() {
     let mut trace = Trace::new();
     let version = |lines: &[u8]| Id::of(&lines.iter().copied().collect());
     let Ok(()) = trace.step(0, StepEffect::Write, Some(version(&[1])), Some(version(&[1, 2])), &Made);
