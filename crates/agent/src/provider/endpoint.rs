@@ -87,7 +87,7 @@ pub enum EndpointError {
         name: String,
     },
     /// A secret would be sent unencrypted.
-    #[error("a key would go to {host} in the clear; use https, or leave the key of {provider} out")]
+    #[error("a key would go to {host} unencrypted; use https, or remove the key of {provider}")]
     Insecure {
         /// The provider.
         provider: String,

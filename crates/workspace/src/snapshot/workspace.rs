@@ -47,7 +47,7 @@ pub enum OpenError {
     },
     /// The folder is or contains the home folder.
     #[error(
-        "{} is or contains a home folder, which is far more than one project; go into the project's own folder, \
+        "{} is or contains a home folder, which is far more than one project; change to the project's own folder, \
          or name it with --directory",
         path.display()
     )]
@@ -56,7 +56,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The folder belongs to the system.
-    #[error("{} belongs to the system; go into the project's own folder, or name it with --directory", path.display())]
+    #[error("{} belongs to the system; change to the project's own folder, or name it with --directory", path.display())]
     System {
         /// The path.
         path: PathBuf,

@@ -101,7 +101,7 @@ fn errors_name_the_missing_setting() {
     check("mine", r#"{"mine":{"wire":"chat"}}"#, "providers.mine.base_url");
     check("mine", r#"{"mine":{"wire":"chat","base_url":"https://a.test","key_env":"NONE"}}"#, "set NONE");
     check("openai", r#"{"openai":{"key_file":"/open"}}"#, "chmod 600 /open");
-    check("openai", r#"{"openai":{"base_url":"http://a.test"}}"#, "in the clear");
+    check("openai", r#"{"openai":{"base_url":"http://a.test"}}"#, "unencrypted");
     // A configured variable replaces the others, so that no other key is sent to a custom address.
     check("openai", r#"{"openai":{"key_env":"OTHER"}}"#, "set OTHER");
     let error = resolved("openrouter", None, "{}", &[("OPENROUTER_API_KEY", "k")]).expect_err("no model");
