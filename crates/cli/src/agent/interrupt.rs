@@ -17,13 +17,13 @@ pub(crate) struct InterruptGuard {
     cancel: Cancel,
     over: Arc<AtomicBool>,
     signals: Vec<SigId>,
-    held: Option<SignalHold>,
+    hold: Option<SignalHold>,
 }
 
 impl InterruptGuard {
     pub(crate) fn new() -> std::io::Result<Self> {
         let (pressed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let held = SignalHold::new()?;
+        let hold = SignalHold::new()?;
         let mut signals = Vec::new();
         // Closing the terminal stops the turn, as Ctrl-C does.
         for signal in TERMINATION_SIGNALS {
@@ -42,7 +42,7 @@ impl InterruptGuard {
                 thread::sleep(POLL_INTERVAL);
             }
         });
-        Ok(Self { cancel, over, signals, held: Some(held) })
+        Ok(Self { cancel, over, signals, hold: Some(hold) })
     }
 
     /// The cancellation flag that the turn polls.
@@ -55,7 +55,7 @@ impl Drop for InterruptGuard {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         // Dropped first, so that no signal is lost between the two handlers.
-        self.held = None;
+        self.hold = None;
         for signal in self.signals.drain(..) {
             low_level::unregister(signal);
         }

@@ -22,10 +22,10 @@ use crate::ui::style::stderr;
 Examples:
   retake exec -- cargo fmt
   retake exec --by agent -- ./agent.sh \"tidy up\"
-    retake undo                             undoes the command's changes and keeps yours
+  retake undo                             undoes the command's changes and keeps yours
 
-Your earlier changes are recorded first, as yours. If Retake is killed, the next command still records the changes as
-the program's. Files that change while other commands or tools run are shared: undo asks before it reverts them.
+Your earlier changes are recorded first, as yours. If Retake is killed, the next command still records the changes as \
+the program's. Files that change while other commands or tools run are shared: undo asks before it reverts them. \
 The exit code is that of the command.")]
 pub(crate) struct Arguments {
     /// Name of the author to record.

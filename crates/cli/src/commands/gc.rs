@@ -15,9 +15,9 @@ use crate::ui::confirm::{Answer as Said, Consent, confirm};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake gc --dry-run          show what would be deleted, and its size
+  retake gc --dry-run          show what would be deleted, and its size
   retake gc --yes
-    retake gc --grace 0 --yes    include content that was just written")]
+  retake gc --grace 0 --yes    include content that was just written")]
 pub(crate) struct Arguments {
     /// Only show what would be deleted.
     #[arg(long)]

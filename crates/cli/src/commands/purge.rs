@@ -24,9 +24,9 @@ Examples:
   retake purge \"Fix the login\"
   retake purge --deleted --older-than 30 --dry-run
   retake purge --deleted --all --yes
-    retake purge --deleted --to-fit \"2 GB\" --dry-run    plan which threads to destroy, oldest first
+  retake purge --deleted --to-fit \"2 GB\" --dry-run    plan which threads to destroy, oldest first
 
-If the current thread is destroyed, the most recently changed of the others becomes current, or none if it was the last.
+If the current thread is destroyed, the most recently changed of the others becomes current, or none if it was the last. \
 To archive a thread without destroying anything, use `retake thread delete`.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub(crate) struct Arguments {

@@ -16,9 +16,9 @@ use crate::ui::confirm::{Answer as Said, Consent, confirm};
 Examples:
   retake reset
   retake reset --yes -t \"Fix the login\"
-    retake undo                             restores everything
+  retake undo                             restores everything
 
-Takes, titles, tags, roles and history are kept, as are the shared prompts `global_system_prompt` and
+Takes, titles, tags, roles and history are kept, as are the shared prompts `global_system_prompt` and \
 `project_system_prompt`.")]
 pub(crate) struct Arguments {
     /// Do not ask for confirmation.

@@ -15,16 +15,16 @@ pub(crate) fn relative(now: Timestamp, moment: Timestamp, zone: &TimeZone) -> St
     };
     let millis = now.millis_since(moment);
     // Clocks differ between machines, so a time can be in the future.
-    let said = |distance: String| {
+    let suffixed = |distance: String| {
         if millis < 0 { format!("in {distance}") } else { format!("{distance} ago") }
     };
     let minutes = millis.unsigned_abs() / 60_000;
     let days = days_between(&local, &local_now);
     match (minutes, days) {
         (0, _) => "just now".to_owned(),
-        (1..60, _) => said(format!("{minutes} min")),
+        (1..60, _) => suffixed(format!("{minutes} min")),
         // Less than six hours ago is shown in hours, even across midnight.
-        (60..360, _) | (_, 0) => said(format!("{} h", minutes / 60)),
+        (60..360, _) | (_, 0) => suffixed(format!("{} h", minutes / 60)),
         (_, 1) => local.strftime("yesterday %H:%M").to_string(),
         (_, -1) => local.strftime("tomorrow %H:%M").to_string(),
         _ if local.year() == local_now.year() => local.strftime("%-d %b").to_string(),
