@@ -363,7 +363,7 @@ fn judge(answered: &ClientResponse, operation: Option<&Operation>) -> Result<Opt
         return Err(format!("answered with {status}, which the document does not name: {}", shown()));
     }
     if header("x-request-id").is_none() {
-        return Err("the answer does not say which request it is for".to_owned());
+        return Err("the answer does not name its request".to_owned());
     }
     let kind = header("content-type").unwrap_or_default();
     if status >= 400 {
@@ -372,7 +372,7 @@ fn judge(answered: &ClientResponse, operation: Option<&Operation>) -> Result<Opt
         let whole =
             problem["status"] == status && problem["code"].is_string() && problem["action"].is_string();
         if !(whole || answered.body.is_empty()) || kind != "application/problem+json" {
-            return Err(format!("a refusal that is no problem: {kind}, {}", shown()));
+            return Err(format!("an error without problem details: {kind}, {}", shown()));
         }
         return Ok(None);
     }

@@ -32,10 +32,10 @@ impl ConcurrentProcesses {
             println!("concurrent-processes: the control was caught: {}", violation.what);
             return Ok(());
         }
-        let told = concurrent_processes(plan)?;
-        let changes: usize = told.iter().map(|told| told.changes.len()).sum();
-        let killed: usize = told.iter().map(|told| told.killed.len()).sum();
-        let moves: u64 = told.iter().map(|told| told.moves).sum();
+        let reported = concurrent_processes(plan)?;
+        let changes: usize = reported.iter().map(|reported| reported.changes.len()).sum();
+        let killed: usize = reported.iter().map(|reported| reported.killed.len()).sum();
+        let moves: u64 = reported.iter().map(|reported| reported.moves).sum();
         println!(
             "concurrent-processes: {changes} changes and {moves} moves were acknowledged, {killed} changes were killed: nothing \
              acknowledged was lost, and the files are as the store says"

@@ -94,11 +94,11 @@ fn strike(plan: KillPlan, keeps_words: bool) -> Result<KillSummary, CampaignErro
 
 /// Creates a store with the secret in every possible place.
 fn prepare(sandbox: &Sandbox) -> Result<(), BoxError> {
-    let said = format!("say I use {SECRET} for it");
+    let prompt = format!("say I use {SECRET} for it");
     let draft = format!("deploy with {SECRET}, please");
     let turn = format!("run echo {SECRET}");
     for arguments in [
-        &["run", "--new", &said][..],
+        &["run", "--new", &prompt][..],
         &["run", "--approve", "all", &turn],
         &["draft", "set", &draft],
         &["draft", "set", "something else"],
@@ -119,7 +119,7 @@ fn prepare(sandbox: &Sandbox) -> Result<(), BoxError> {
     let found = places(&sandbox.store(), SECRET.as_bytes())?;
     for file in ["retake.db", "search.db", "ledger.db"] {
         if !found.iter().any(|place| place.contains(file)) {
-            return Err(format!("the secret is not in {file} to begin with: {found:?}").into());
+            return Err(format!("the secret was never in {file}: {found:?}").into());
         }
     }
     Ok(())

@@ -37,7 +37,7 @@ struct ScratchDir {
 
 struct Outcome {
     /// Acknowledged steps, and the error that ended them.
-    said: String,
+    text: String,
     signal: Option<i32>,
     code: Option<i32>,
     report: Report,
@@ -69,7 +69,7 @@ impl ScratchDir {
         command.args(steps.split_whitespace()).current_dir(self.path(""));
         let output = faults.attach(shim(), &mut command).output().expect("the victim starts");
         Outcome {
-            said: String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" "),
+            text: String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" "),
             signal: output.status.signal(),
             code: output.status.code(),
             report: Report::read(&self.place.path().join("count")).expect("a report"),
@@ -132,7 +132,7 @@ fn a_kill_preserves_earlier_writes() {
         let faults = scratch.faults().only(CallClass::Write).die_at(call as u64, KillMode::Kill);
         let outcome = scratch.run(&faults, "w:a:1 w:a:2 w:a:3 w:a:4");
         assert_eq!(outcome.signal, Some(KILLED));
-        assert_eq!(outcome.said, all[..call - 1].join(" "));
+        assert_eq!(outcome.text, all[..call - 1].join(" "));
         assert_eq!((outcome.report.calls, outcome.report.faults), (call as u64, 1));
         scratch.holds("a", &all[..call - 1].concat());
     }
@@ -198,7 +198,7 @@ fn a_power_cut_with_ignored_syncs_loses_everything() {
     let steps = "w:a:one s:a w:a:two s:a u:nothing";
     let scratch = ScratchDir::with("a", "");
     let outcome = scratch.run(&scratch.faults().lying_syncs().die_at(7, KillMode::Cut), steps);
-    assert_eq!((outcome.signal, &*outcome.said, outcome.report.lost), (Some(KILLED), "1 2 3 4", 2));
+    assert_eq!((outcome.signal, &*outcome.text, outcome.report.lost), (Some(KILLED), "1 2 3 4", 2));
     scratch.holds("a", "");
     // Without a cut, skipped syncs are harmless: the system keeps the data of a killed process.
     let scratch = ScratchDir::with("a", "");
@@ -223,7 +223,7 @@ fn a_power_cut_at_the_end_preserves_the_exit_code() {
 fn a_chosen_call_fails_with_the_chosen_error() {
     let twice = Repeat::Consecutive(NonZeroU64::new(2).expect("not zero"));
     let once = Repeat::Consecutive(NonZeroU64::MIN);
-    for (failure, class, times, said) in [
+    for (failure, class, times, text) in [
         (InjectedError::DiskFull, CallClass::Write, once, "1 ENOSPC"),
         (InjectedError::OverQuota, CallClass::Write, Repeat::Forever, "1 EDQUOT"),
         (InjectedError::OutOfHandles, CallClass::Open, twice, "1 EMFILE"),
@@ -231,13 +231,13 @@ fn a_chosen_call_fails_with_the_chosen_error() {
     ] {
         let scratch = ScratchDir::with("a", "");
         let outcome = scratch.run(&scratch.faults().only(class).fail_at(2, failure, times), "w:a:1 w:a:2");
-        assert_eq!((&*outcome.said, outcome.report.faults), (said, 1));
+        assert_eq!((&*outcome.text, outcome.report.faults), (text, 1));
         scratch.holds("a", "1");
     }
     let scratch = ScratchDir::with("a", "");
     let faults =
         scratch.faults().only(CallClass::Sync).fail_at(1, InjectedError::BrokenDisk, once).cut_at_exit();
-    assert_eq!(scratch.run(&faults, "w:a:1 s:a").said, "1 EIO");
+    assert_eq!(scratch.run(&faults, "w:a:1 s:a").text, "1 EIO");
     scratch.holds("a", "");
 }
 
@@ -245,7 +245,7 @@ fn a_chosen_call_fails_with_the_chosen_error() {
 fn a_chosen_write_can_be_short() {
     let scratch = ScratchDir::with("a", "");
     let outcome = scratch.run(&scratch.faults().only(CallClass::Write).short_at(1), "w:a:1234");
-    assert_eq!((&*outcome.said, outcome.report.faults), ("EAGAIN", 1));
+    assert_eq!((&*outcome.text, outcome.report.faults), ("EAGAIN", 1));
     scratch.holds("a", "12");
 }
 

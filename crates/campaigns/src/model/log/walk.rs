@@ -243,9 +243,9 @@ impl<'thread> HistoryWalk<'thread> {
 
     /// A redo over archiving and restoring a thread does not stop in between.
     fn pass_restoration(&mut self) {
-        let put_away = |(version, _): &(usize, bool)| self.thread.at(*version).event == Event::Archived;
+        let archived = |(version, _): &(usize, bool)| self.thread.at(*version).event == Event::Archived;
         let next =
-            self.passed.last().filter(|last| put_away(last)).and_then(|_| self.forward().first().copied());
+            self.passed.last().filter(|last| archived(last)).and_then(|_| self.forward().first().copied());
         if let Some(next) = next.filter(|next| self.thread.at(*next).event == Event::Restored) {
             self.pass(next, false);
         }
