@@ -32,8 +32,8 @@ fn blame_shows_the_prompt_of_each_line_and_links_to_it() {
     // Links to the entry itself.
     browser.click("#blame tbody:nth-of-type(2) .who a");
     browser.until("location.hash && document.activeElement.id === location.hash.slice(1)");
-    let said = browser.value("document.activeElement.textContent");
-    assert!(said.as_str().is_some_and(|said| said.contains("edit a.txt")), "{said}");
+    let shown = browser.value("document.activeElement.textContent");
+    assert!(shown.as_str().is_some_and(|shown| shown.contains("edit a.txt")), "{shown}");
 
     // A line that no longer exists links to its version.
     let entries = studio.texts().len();

@@ -138,8 +138,8 @@ fn a_picture_is_sent_with_the_prompt() {
     let drop = "given.items.add(new File(['text'], 'notes.txt', {type: 'text/plain'}));
         return !document.getElementById('conversation').dispatchEvent(
             new DragEvent('drop', {dataTransfer: given, bubbles: true, cancelable: true}));";
-    let held = studio.browser.run(&format!("{given} {drop}"), &pixel);
-    assert_eq!(held, true, "a browser would open the file");
+    let prevented = studio.browser.run(&format!("{given} {drop}"), &pixel);
+    assert_eq!(prevented, true, "a browser would open the file");
     studio.send("say seen");
     studio
         .browser

@@ -98,9 +98,9 @@ fn an_entry_is_re_roled_inserted_after_copied_and_deleted() {
 
     studio.act_on(3, "delete");
     studio.until_entries(3);
-    let said = studio.said();
-    let said: Vec<(&str, &str)> = said.iter().map(|(role, text)| (role.as_str(), text.as_str())).collect();
-    assert_eq!(said, [("System", "one **bold** question"), ("AI", "put in between"), ("User", "three")]);
+    let shown = studio.transcript();
+    let shown: Vec<(&str, &str)> = shown.iter().map(|(role, text)| (role.as_str(), text.as_str())).collect();
+    assert_eq!(shown, [("System", "one **bold** question"), ("AI", "put in between"), ("User", "three")]);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

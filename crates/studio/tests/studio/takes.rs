@@ -111,8 +111,8 @@ fn entry_tools_cover_no_text_and_a_deletion_can_be_undone() {
     let long = "a rather long line that a tool has answered with ".repeat(20);
     let studio = Studio::with_entries(&[("User", "2*3*4 is _not_ <b>bold</b>\n  twice"), ("AI", "yes")]);
     let browser = &studio.browser;
-    let said = browser.value("document.querySelector('.entry.user .words').textContent");
-    assert_eq!(said, "2*3*4 is _not_ <b>bold</b>\n  twice", "a prompt is shown as it was typed");
+    let text = browser.value("document.querySelector('.entry.user .words').textContent");
+    assert_eq!(text, "2*3*4 is _not_ <b>bold</b>\n  twice", "a prompt is shown as it was typed");
     let result = json!({"entries": [{"role": "Tool", "blocks": [{"type": "tool_result", "call": "c", "text": long}]}]});
     let add = "return fetch(arguments[0], {
         method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(arguments[1]),

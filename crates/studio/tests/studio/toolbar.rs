@@ -106,7 +106,7 @@ fn old_entries_are_replaced_by_a_summary() {
     studio.more("compress");
     studio.browser.until_text("#toasts", "Compressed");
     studio.browser.until("Number(document.getElementById('conversation').dataset.count) < 12");
-    let said = studio.said();
-    assert!(said.len() < 12, "{}", said.len());
-    assert!(said.iter().any(|(role, _)| role == "Summary"), "{said:?}");
+    let shown = studio.transcript();
+    assert!(shown.len() < 12, "{}", shown.len());
+    assert!(shown.iter().any(|(role, _)| role == "Summary"), "{shown:?}");
 }

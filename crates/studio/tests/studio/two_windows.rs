@@ -141,7 +141,7 @@ fn a_turn_is_followed_in_both_windows() {
     browser.until("!document.getElementById('live').hidden && !document.getElementById('stop').hidden");
     browser.look_at(&one);
     studio.until_idle();
-    let said: Vec<Value> = [&one, &other]
+    let shown: Vec<Value> = [&one, &other]
         .into_iter()
         .map(|window| {
             browser.look_at(window);
@@ -150,5 +150,5 @@ fn a_turn_is_followed_in_both_windows() {
             json!(browser.texts(".piece:last-of-type > .entry .said"))
         })
         .collect();
-    assert_eq!(said[0], said[1]);
+    assert_eq!(shown[0], shown[1]);
 }

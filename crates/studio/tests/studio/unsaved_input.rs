@@ -28,7 +28,7 @@ fn unsaved_input_survives_a_reload_until_cancelled_or_saved() {
     browser.choose(".inserting select", "System");
     browser.click(".inserting .primary");
     studio.until_entries(3);
-    assert_eq!(studio.said()[1], ("System".to_owned(), "second".to_owned()));
+    assert_eq!(studio.transcript()[1], ("System".to_owned(), "second".to_owned()));
     studio.reload();
     assert_eq!(browser.value("document.querySelectorAll('.inserting').length"), 0);
 }
@@ -96,7 +96,8 @@ fn a_tool_result_is_edited_rendered_and_copied() {
     let browser = &studio.browser;
     studio.server.sandbox.write("a.txt", "what is in it\n");
     studio.ask("read a.txt");
-    let number = 1 + studio.said().iter().position(|(role, _)| role == "Tool").expect("a tool answered");
+    let number =
+        1 + studio.transcript().iter().position(|(role, _)| role == "Tool").expect("a tool answered");
     studio.act_on(number, "source");
     browser.until_text(&format!("{} > .plain", Studio::entry(number)), "what is in it");
     studio.act_on(number, "edit");

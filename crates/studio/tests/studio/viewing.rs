@@ -46,8 +46,8 @@ fn the_undo_preview_lists_no_unchanged_file() {
     studio.ask("create second.txt with two");
     browser.click("[data-act=undo]:not(:disabled)");
     browser.until_text("#dialog-body .file", "second.txt");
-    let foreseen = browser.text("#dialog-body");
-    assert!(!foreseen.contains("mine.txt"), "{foreseen}");
+    let preview = browser.text("#dialog-body");
+    assert!(!preview.contains("mine.txt"), "{preview}");
     studio.confirm_move();
     assert_eq!(studio.server.sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
     assert_eq!(studio.server.sandbox.read("second.txt"), None);
