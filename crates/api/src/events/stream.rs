@@ -98,9 +98,9 @@ impl Stream {
                 () = stop.wait() => Err(StreamEnded),
                 changed = newest.changed() => changed.map_err(|_| StreamEnded),
                 changed = token.changed() => changed.map_err(|_| StreamEnded),
-                heard = live.next(), if self.following.turns => {
+                received = live.next(), if self.following.turns => {
                     // Missed text is in the entry that it becomes.
-                    if self.wants(heard.thread) { self.send(heard.text.clone().into()).await } else { Ok(()) }
+                    if self.wants(received.thread) { self.send(received.text.clone().into()).await } else { Ok(()) }
                 }
                 () = self.sender.closed() => Err(StreamEnded),
                 () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => self.send(Bytes::from_static(b": alive\n\n")).await,

@@ -30,8 +30,8 @@ fn all_entries_of_a_take_are_collapsed_and_expanded_at_once() {
     client.say(&thread, "User", "only in the branch");
     let (version, sequence) = (client.version(&thread), client.sequence());
     let check = |query: &str, body: Value, entries: u64, collapsed: usize| {
-        let told = client.put(&at(&format!("entries/view{query}")), &body).done();
-        assert_eq!(told["entries"], entries, "{query} {body}: {told}");
+        let response = client.put(&at(&format!("entries/view{query}")), &body).done();
+        assert_eq!(response["entries"], entries, "{query} {body}: {response}");
         let now = client.entries(&thread);
         let found = now.iter().filter(|entry| entry["collapsed"] == true).count();
         assert_eq!(found, collapsed, "{query} {body}");

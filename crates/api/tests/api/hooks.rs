@@ -107,8 +107,8 @@ fn callbacks_do_what_their_routes_do() {
         names["callbacks"].as_array().expect("callbacks").iter().all(|one| one["about"] != ""),
         "{names}"
     );
-    let said = call("add_entries", "", json!({"entries": [{"content": "hi"}]})).done();
-    assert!(said["result"]["operation"].is_string(), "{said}");
+    let added = call("add_entries", "", json!({"entries": [{"content": "hi"}]})).done();
+    assert!(added["result"]["operation"].is_string(), "{added}");
     call("set_context_files", "", json!({"items": [{"path": "a.txt"}]})).done();
     call("save", "", json!({"name": "here"})).done();
     let ahead = call("clear", "&dry_run=true", json!({})).done();

@@ -331,8 +331,8 @@ fn a_steering_message_sent_again_after_a_crash_is_delivered_once() {
     failing.mend();
     assert_eq!(second["entry"], first["entry"], "{second}");
     client.idle(&thread);
-    let heard = client.entries(&thread).iter().filter(|entry| entry["entry"]["content"] == "once").count();
-    assert_eq!(heard, 1);
+    let count = client.entries(&thread).iter().filter(|entry| entry["entry"]["content"] == "once").count();
+    assert_eq!(count, 1);
 }
 
 #[test]

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::http::{Answer, Client, Request, connect, raw, read_answer};
 use crate::process::Process;
+use crate::reported_defects::scripted;
 use crate::routes::Route;
 use crate::scene::Scene;
-use crate::seed_d::scripted;
 use crate::world::{World, until};
 
 const GIB: u64 = 1 << 30;
@@ -107,11 +107,11 @@ fn json_nested_a_hundred_thousand_levels_is_refused_everywhere() {
 
 /// Whether the server closed the connection; its last bytes, if any.
 fn let_go(connection: &mut TcpStream) -> Option<Vec<u8>> {
-    let mut said = Vec::new();
+    let mut response = Vec::new();
     connection.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes a time");
-    match connection.read_to_end(&mut said) {
+    match connection.read_to_end(&mut response) {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
-        _ => Some(said),
+        _ => Some(response),
     }
 }
 
@@ -151,12 +151,12 @@ fn five_hundred_slow_clients_are_disconnected_and_block_nothing() {
     assert!(slowest < Duration::from_secs(2), "others waited {slowest:?}");
     let mut timed_out = 0;
     for (number, connection) in slow.iter_mut().enumerate() {
-        let said = let_go(connection).unwrap_or_else(|| panic!("client {number} is still waited for"));
+        let response = let_go(connection).unwrap_or_else(|| panic!("client {number} is still waited for"));
         if number % 2 == 1 {
-            let said = String::from_utf8_lossy(&said);
+            let response = String::from_utf8_lossy(&response);
             assert!(
-                said.starts_with("HTTP/1.1 408 ") && said.contains("request_timeout"),
-                "{number}: {said}"
+                response.starts_with("HTTP/1.1 408 ") && response.contains("request_timeout"),
+                "{number}: {response}"
             );
             timed_out += 1;
         }
@@ -190,7 +190,7 @@ fn request_bodies_in_memory_have_a_common_limit() {
         let clients: Vec<_> = (0..24).map(|_| scope.spawn(send)).collect();
         clients.into_iter().map(|client| client.join().expect("no panic")).collect()
     });
-    let count = |start: &[u8]| statuses.iter().filter(|said| said.starts_with(start)).count();
+    let count = |start: &[u8]| statuses.iter().filter(|response| response.starts_with(start)).count();
     let (timed_out, no_room) = (count(b"HTTP/1.1 408 "), count(b"HTTP/1.1 503 "));
     assert!(timed_out >= 1 && no_room >= 1, "{timed_out} timed out, {no_room} found no room");
     let taken = server.most_memory() - before;
@@ -278,9 +278,9 @@ fn a_request_with_two_lengths_closes_the_connection() {
         connection
             .write_all(&[request.head(false).as_slice(), b"2\r\n{}\r\n0\r\n\r\n", behind.as_slice()].concat())
             .expect("it is read");
-        let said = let_go(&mut connection).expect("the server lets go");
-        let said = String::from_utf8_lossy(&said).into_owned();
-        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{first} first: {said}");
+        let response = let_go(&mut connection).expect("the server lets go");
+        let response = String::from_utf8_lossy(&response).into_owned();
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{first} first: {response}");
     }
 }
 

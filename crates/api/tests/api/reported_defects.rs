@@ -22,7 +22,7 @@ use retake_agent::Setup;
 use retake_agent::provider::config::ProviderConfig;
 use retake_agent::provider::{Secret, Stop, Wire};
 use retake_model::projection::rules;
-use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, text_answer};
 use serde_json::{Value, json};
 
 use crate::http::Client;
@@ -173,7 +173,7 @@ pub(crate) fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
 
 #[test]
 fn parallel_calls_stay_together() {
-    let tell = |telling: &ScriptedAnswer| Script::events(events(Wire::Anthropic, telling));
+    let script = |answer: &ScriptedAnswer| Script::events(events(Wire::Anthropic, answer));
     let calls = ScriptedAnswer {
         blocks: vec![
             call("call_1", "list", &json!({})),
@@ -181,9 +181,10 @@ fn parallel_calls_stay_together() {
             call("call_3", "read", &json!({"path": "not-there.txt"})),
         ],
         stop: Stop::ToolUse,
-        ..said("")
+        ..text_answer("")
     };
-    let (model, setup) = scripted(vec![tell(&calls), tell(&said("done")), tell(&said("and on"))]);
+    let (model, setup) =
+        scripted(vec![script(&calls), script(&text_answer("done")), script(&text_answer("and on"))]);
     let world = World::new();
     let server = world.serve_with(setup.clone());
     let thread = server.client().thread("Together");

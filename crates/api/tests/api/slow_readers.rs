@@ -25,13 +25,13 @@ fn endless_output_takes_bounded_memory_if_the_client_does_not_read() {
     let before = server.most_memory();
     // One client reads, the other never does.
     let mut reading = client.events(client.sequence());
-    let mut unread = TcpStream::connect(server.address).expect("it listens");
+    let mut blocked = TcpStream::connect(server.address).expect("it listens");
     let token = world.token().read().expect("a token").secret().to_owned();
     let head = format!(
         "GET /v1/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
         server.address
     );
-    unread.write_all(head.as_bytes()).expect("it listens");
+    blocked.write_all(head.as_bytes()).expect("it listens");
     let prompt = json!({"prompt": "run timeout 30 yes", "approve": "all"});
     client.post(&turns, &prompt).done();
     let (begun, mut progress, mut omitted) = (Instant::now(), 0, 0);

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::http::connect;
 use crate::process::Process;
-use crate::seed_d::scripted;
+use crate::reported_defects::scripted;
 use crate::world::{World, until};
 
 const SOON: Duration = Duration::from_secs(5);
 
 /// The texts of a thread's entries, joined.
-fn said(entries: &[Value]) -> String {
+fn texts_of(entries: &[Value]) -> String {
     entries.iter().map(Value::to_string).collect()
 }
 
@@ -38,10 +38,10 @@ fn shutdown_records_running_turns_as_interrupted() {
         assert_eq!(turn["running"], false, "{prompt}: {turn}");
         assert!(turn["agent"].is_null(), "{prompt}: nothing is left unfinished: {turn}");
         let entries = client.entries(&thread);
-        assert!(said(&entries).contains(prompt), "{prompt}: what was asked is there");
+        assert!(texts_of(&entries).contains(prompt), "{prompt}: what was asked is there");
         let history = client.get(&format!("/v1/threads/{thread}/history")).text();
         assert!(
-            history.contains("interrupted") || said(&entries).contains("interrupted"),
+            history.contains("interrupted") || texts_of(&entries).contains("interrupted"),
             "{prompt}: {history}"
         );
         // It is a turn like any other: the next turn starts, and undo reverts both.
@@ -102,7 +102,8 @@ fn acknowledged_changes_survive_shutdown() {
         assert!(took < SOON, "it took {took:?} to stop under load");
     });
     let server = world.serve();
-    let there: Vec<String> = threads.iter().map(|thread| said(&server.client().entries(thread))).collect();
+    let there: Vec<String> =
+        threads.iter().map(|thread| texts_of(&server.client().entries(thread))).collect();
     let acknowledged = acknowledged.into_inner().expect("no panic");
     assert!(acknowledged.len() > 20, "only {} were written", acknowledged.len());
     for (thread, text) in &acknowledged {

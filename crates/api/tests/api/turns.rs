@@ -63,14 +63,17 @@ fn a_turn_starts_sends_events_and_is_undone_with_its_files() {
     assert!(begun["operation"].is_string() && begun["undoable"] == true, "{begun}");
     assert_eq!(answer.header("location"), Some(format!("/v1/threads/{thread}/turn").as_str()));
     assert_eq!(answer.header("etag"), Some(format!("\"{}\"", begun["version"]).as_str()));
-    let mut told = Vec::new();
-    while !told.iter().any(|event: &String| event == "ended") {
-        let event = stream.next(Duration::from_secs(10)).expect("the turn is told of");
+    let mut response = Vec::new();
+    while !response.iter().any(|event: &String| event == "ended") {
+        let event = stream.next(Duration::from_secs(10)).expect("an event of the turn");
         if event.kind == "turn" {
-            told.push(event.data["event"].as_str().unwrap_or_default().to_owned());
+            response.push(event.data["event"].as_str().unwrap_or_default().to_owned());
         }
     }
-    assert!(told.contains(&"started".to_owned()) && told.contains(&"tool_ended".to_owned()), "{told:?}");
+    assert!(
+        response.contains(&"started".to_owned()) && response.contains(&"tool_ended".to_owned()),
+        "{response:?}"
+    );
     wait_until_over(&client, &thread);
     assert_eq!(world.read("a.txt").as_deref(), Some("hi\n"));
     let undone = client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
@@ -118,13 +121,13 @@ fn of_concurrent_decisions_about_a_call_exactly_one_takes_effect() {
         let path = format!("/v1/threads/{thread}/turn/approve");
         let answers =
             at_once(6, |number| client.post(&path, &json!({"call": call, "allow": number % 2 == 0})));
-        let heard: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
-        assert_eq!(heard.len(), 1, "{answers:?}");
+        let accepted: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
+        assert_eq!(accepted.len(), 1, "{answers:?}");
         for refused in answers.iter().filter(|answer| answer.status != 200) {
             refused.refused(409, "no_turn");
         }
         wait_until_over(&client, &thread);
-        assert_eq!(world.read(&file).is_some(), heard[0].json()["allowed"] == true);
+        assert_eq!(world.read(&file).is_some(), accepted[0].json()["allowed"] == true);
         client.post(&path, &json!({"call": call, "allow": true})).refused(409, "no_turn");
     }
 }
@@ -148,8 +151,8 @@ fn a_turn_is_steered_and_stopped_by_another_client() {
     let stopped = elsewhere.post(&path("interrupt"), &json!({})).done();
     assert_eq!(stopped["stopped"], true);
     wait_until_over(&client, &thread);
-    let said = client.entries(&thread);
-    assert!(said.iter().any(|said| said["id"] == entry), "what was told is kept: {said:?}");
+    let entries = client.entries(&thread);
+    assert!(entries.iter().any(|item| item["id"] == entry), "the message is stored: {entries:?}");
     assert_eq!(world.read("a.txt"), None);
     client.post(&path("interrupt"), &json!({})).refused(409, "no_turn");
     client.post(&path("resume"), &json!({})).refused(409, "no_turn");
@@ -300,16 +303,16 @@ fn auto_add_history_adds_the_changes_between_turns() {
     let prompt = json!({"prompt": "say hi", "approve": "edits"});
     client.request("POST", &format!("/v1/threads/{thread}/turns")).json(&prompt).if_match(seen).send().done();
     wait_until_over(&client, &thread);
-    let told =
+    let expected =
         ["Files changed since the last turn.\n\nBy hand:\n- changed a.txt (+2 -1)\n- added b.txt (+1 -0)\n"];
-    assert_eq!(history(), told, "also for a caller that names the version it saw");
+    assert_eq!(history(), expected, "also for a caller that names the version it saw");
     let entries = client.entries(&thread);
     let at = entries.iter().position(|entry| entry["entry"]["role"] == "History").expect("it is there");
     assert_eq!(entries[at + 1]["entry"]["content"], "say hi", "it stands before the prompt");
     // Each change is reported once, without those of the turn itself.
     ask("create c.txt with one");
     ask("say hi");
-    assert_eq!(history(), told);
+    assert_eq!(history(), expected);
     // It is undone with its turn.
     for _ in 0..3 {
         client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();

@@ -103,11 +103,11 @@ fn dry_runs_change_nothing_on_any_route() {
     assert!(routes.len() >= 9, "{routes:?}");
     for route in &routes {
         scene.prepare(&client, &route.name());
-        let foreseen = route.looking_ahead(&client, &scene).send();
-        assert!((200..300).contains(&foreseen.status), "{}: {}", route.name(), foreseen.text());
-        let said = foreseen.json();
-        let said = if said["result"].is_null() { &said } else { &said["result"] };
-        assert_eq!(said["dry_run"], true, "{}: {said}", route.name());
+        let preview = route.looking_ahead(&client, &scene).send();
+        assert!((200..300).contains(&preview.status), "{}: {}", route.name(), preview.text());
+        let response = preview.json();
+        let response = if response["result"].is_null() { &response } else { &response["result"] };
+        assert_eq!(response["dry_run"], true, "{}: {response}", route.name());
         assert_eq!((client.sequence(), files(&world.project())), before, "{}", route.name());
         scene.tidy(&client, &route.name());
     }

@@ -159,7 +159,7 @@ fn snapshots_are_listed_in_pages_with_excluded_paths() {
         (all(&format!("thread={one}")), all(&format!("project={}", home.as_str().expect("an id"))));
     assert_eq!((of_one.len(), of_all.len()), (3, 5));
     assert!(of_one.windows(2).all(|pair| pair[0].1 > pair[1].1), "{of_one:?}");
-    assert_eq!(of_all, all(""), "the server's project is meant if none is named");
+    assert_eq!(of_all, all(""), "without a name, the project of the server applies");
     for wrong in ["limit=0", "limit=101"] {
         client.get(&format!("/v1/snapshots?{wrong}")).refused(400, "invalid_request");
     }
@@ -240,11 +240,11 @@ fn differences_changes_and_lines_name_their_author() {
             None => break,
         }
     }
-    let told: Vec<(&str, &str)> = seen
+    let described: Vec<(&str, &str)> = seen
         .iter()
         .map(|item| (item["path"].as_str().expect("a path"), item["actor"]["type"].as_str().expect("who")))
         .collect();
-    assert_eq!(told, [("a.txt", "human"), ("a.txt", "agent"), ("b/c d.txt", "agent")]);
+    assert_eq!(described, [("a.txt", "human"), ("a.txt", "agent"), ("b/c d.txt", "agent")]);
     let log = client.get(&at("changes?path=a.txt")).done();
     assert_eq!(log["items"].as_array().map(Vec::len), Some(2), "{log}");
 
@@ -334,10 +334,10 @@ fn a_worktree_is_added_and_removed() {
     let entry = client.entries(&thread)[0]["id"].clone();
     client.post(&format!("/v1/threads/{thread}/branch"), &json!({"entry": entry})).done();
     let take = |what: &str| format!("/v1/threads/{thread}/takes/{}/{what}", first.as_str().expect("an id"));
-    let folder = world.store().with_file_name("apart");
+    let folder = world.store().with_file_name("worktree");
     let body = json!({"folder": folder});
     client.post(&take("worktree/remove"), &json!({})).refused(404, "not_found");
-    client.post(&take("worktree"), &json!({"folder": "apart"})).refused(422, "refused");
+    client.post(&take("worktree"), &json!({"folder": "relative"})).refused(422, "refused");
     assert_eq!(client.post(&take("worktree?dry_run=true"), &body).done()["files"], 1);
     assert!(!folder.exists());
     client.post(&take("worktree"), &body).done();
@@ -349,12 +349,12 @@ fn a_worktree_is_added_and_removed() {
     assert_eq!(texts(&client.get("/v1/worktrees").done()["items"], "take"), [first.as_str().expect("an id")]);
 
     // Changes there belong to the take, and the project's folder is unchanged.
-    write(&folder, "a.txt", "apart\n");
+    write(&folder, "a.txt", "in the worktree\n");
     snapshot(&client, &thread, json!({"take": first, "by": "agent"}));
     let there = format!("/v1/threads/{thread}/workspace/file?path=a.txt");
     assert_eq!(
         client.get(&format!("{there}&take={}", first.as_str().expect("an id"))).done()["text"],
-        "apart\n"
+        "in the worktree\n"
     );
     assert_eq!(client.get(&there).done()["text"], "one\n");
     write(&folder, "b.txt", "last\n");
@@ -365,7 +365,7 @@ fn a_worktree_is_added_and_removed() {
     client.post(&take("switch"), &json!({})).done();
     assert_eq!(
         (world.read("a.txt").as_deref(), world.read("b.txt").as_deref()),
-        (Some("apart\n"), Some("last\n"))
+        (Some("in the worktree\n"), Some("last\n"))
     );
 }
 
@@ -433,8 +433,8 @@ fn of_very_many_files_that_differ_only_the_first_are_compared() {
         let answer = compare(detail);
         let files = answer.done()["files"].clone();
         assert!(files["stat"]["files"].as_u64() >= Some(520), "{detail}: {}", files["stat"]);
-        let told = files["files"].as_array().map_or(0, Vec::len);
-        assert!((1..=most).contains(&told), "{detail}: {told}");
+        let count = files["files"].as_array().map_or(0, Vec::len);
+        assert!((1..=most).contains(&count), "{detail}: {count}");
         assert!(answer.body.len() < 40 << 20, "{detail}: {} bytes", answer.body.len());
     }
 }
@@ -454,8 +454,11 @@ fn a_missing_project_folder_is_a_conflict() {
     ];
     for answer in asked {
         let problem = answer.refused(409, "files_failed");
-        let said = problem["detail"].as_str().expect("a text");
-        assert!(said.contains("folder") && said.contains(&*world.project().to_string_lossy()), "{said}");
+        let message = problem["detail"].as_str().expect("a text");
+        assert!(
+            message.contains("folder") && message.contains(&*world.project().to_string_lossy()),
+            "{message}"
+        );
     }
     // Control, and names in the request itself.
     std::fs::rename(&away, world.project()).expect("both are ours");

@@ -112,9 +112,9 @@ impl World {
         };
         let stop = Cancel::new();
         let (sender, receiver) = channel();
-        let told = stop.clone();
+        let stopping = stop.clone();
         let thread = std::thread::spawn(move || {
-            retake_api::serve(options, ANY_PORT, &told, |address| {
+            retake_api::serve(options, ANY_PORT, &stopping, |address| {
                 sender.send(address).expect("the test waits for it");
             })
         });
