@@ -55,9 +55,9 @@ impl Calibration {
 
     /// The tokens of a request, given its estimate.
     pub(crate) fn apply(&self, estimate: u64) -> u64 {
-        let (output, said) = self.answer.unwrap_or_default();
+        let (output, answer_estimate) = self.answer.unwrap_or_default();
         let known = self.counted.saturating_add(output).saturating_add(estimate);
-        let tokens = known.saturating_sub(self.estimated.saturating_add(said));
+        let tokens = known.saturating_sub(self.estimated.saturating_add(answer_estimate));
         tokens.clamp(estimate / MOST_OFF, estimate.saturating_mul(MOST_OFF))
     }
 }
@@ -99,13 +99,13 @@ mod tests {
         }
     }
 
-    fn said(role: &str, text: &str) -> (EntryId, EntryVersion) {
+    fn entry_of(role: &str, text: &str) -> (EntryId, EntryVersion) {
         let entry = EntryVersion::from_text(role, text, Timestamp::from_millis(1));
         (EntryId::from_bytes([1; 16]), entry)
     }
 
     fn answer(estimate: u64, usage: Usage) -> (EntryId, EntryVersion) {
-        let (id, mut entry) = said("AI", "yes");
+        let (id, mut entry) = entry_of("AI", "yes");
         entry.usage = Some(usage);
         entry.model = Some("m".to_owned());
         entry.extra.insert(ESTIMATE.to_owned(), Json::new(estimate.to_string()).expect("a number"));
@@ -120,11 +120,11 @@ mod tests {
             output_tokens: 300,
             ..Usage::default()
         };
-        let mut entries = vec![said("User", "hello"), answer(1_000, usage.clone())];
+        let mut entries = vec![entry_of("User", "hello"), answer(1_000, usage.clone())];
         let calibration = Calibration::of(&entries, "m").expect("counted");
         // The answer's text is one token by the estimate; its thoughts are the rest.
         assert_eq!(calibration.apply(1_000 + 1 + 50), 1_500 + 300 + 50);
-        entries.push(said("User", "and now?"));
+        entries.push(entry_of("User", "and now?"));
         let calibration = Calibration::of(&entries, "m").expect("counted");
         assert_eq!(calibration.apply(1_000 + 1 + 2), 1_500 + 3);
         // Half of it was deleted since.

@@ -22,8 +22,9 @@ fn find_suitable_root(
 ) -> PathBuf {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let work_tree = git::work_tree(&cwd);
-    let meant = |folder: &&Path| (known(folder) || work_tree.as_deref() == Some(*folder)) && suitable(folder);
-    cwd.ancestors().find(meant).map_or_else(|| cwd.clone(), Path::to_owned)
+    let is_root =
+        |folder: &&Path| (known(folder) || work_tree.as_deref() == Some(*folder)) && suitable(folder);
+    cwd.ancestors().find(is_root).map_or_else(|| cwd.clone(), Path::to_owned)
 }
 
 #[cfg(test)]

@@ -83,8 +83,8 @@ impl EventReader {
     }
 
     fn line_ended(&mut self) -> Result<Option<Event>, EventStreamError> {
-        let held = std::mem::take(&mut self.line);
-        let mut line = held.as_slice();
+        let line_bytes = std::mem::take(&mut self.line);
+        let mut line = line_bytes.as_slice();
         if !self.begun {
             self.begun = true;
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);

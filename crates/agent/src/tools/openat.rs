@@ -234,10 +234,10 @@ mod tests {
             let by_steps = open_stepwise(opened.as_fd(), &path, OFlags::RDONLY);
             assert_eq!(by_steps.is_ok(), stepwise, "{path} step by step");
         };
-        let beneath = cfg!(target_os = "linux");
+        let kernel_resolves = cfg!(target_os = "linux");
         check("deep/er/file", true, true);
-        check("good", beneath, false);
-        check("deep/up/file", beneath, false);
+        check("good", kernel_resolves, false);
+        check("deep/up/file", kernel_resolves, false);
         for outside in ["out", "absolute", "loop", "magic", "missing", "deep/er/file/x"] {
             check(outside, false, false);
         }

@@ -220,7 +220,7 @@ mod tests {
         check(Stop::Other("OTHER".to_owned()), None, "(OTHER)", false);
         check(Stop::Other(MALFORMED_CALL.to_owned()), Some("bad"), "bad", true);
         check(Stop::EndTurn, None, "with nothing", true);
-        let said = Answer { blocks: vec![Block::of_text("x")], stop: Stop::Refusal, ..Answer::default() };
-        assert!(nothing_said(&said, None, 1).is_none());
+        let reply = Answer { blocks: vec![Block::of_text("x")], stop: Stop::Refusal, ..Answer::default() };
+        assert!(nothing_said(&reply, None, 1).is_none());
     }
 }

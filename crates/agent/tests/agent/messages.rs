@@ -38,8 +38,8 @@ fn a_message_during_a_turn_is_sent_with_the_next_request() {
         },
     );
     world.run_with("list", &Cancel::new(), &mut witness).expect("the turn runs");
-    let said = world.said();
-    assert_eq!(said.iter().filter(|line| line.contains("only the first")).count(), 1, "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.iter().filter(|line| line.contains("only the first")).count(), 1, "{transcript:?}");
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("only the first")));
     world.check_requests();
     world.check_rest();
@@ -64,8 +64,8 @@ fn a_message_during_the_last_answer_makes_the_model_answer_again() {
     );
     let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Completed);
-    let said = world.said();
-    assert_eq!(said.last().map(String::as_str), Some("AI: A second one."), "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.last().map(String::as_str), Some("AI: A second one."), "{transcript:?}");
     world.check_requests();
 }
 
@@ -82,7 +82,7 @@ fn a_message_before_a_retry_is_sent_with_it() {
     );
     let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Completed);
-    assert_eq!(world.said(), ["User: tell me", "User: and more", "AI: Understood."]);
+    assert_eq!(world.transcript(), ["User: tell me", "User: and more", "AI: Understood."]);
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("and more")));
     world.check_rest();
 }
@@ -110,8 +110,8 @@ fn a_message_during_a_permanently_failing_answer_is_stored_once() {
     );
     let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn ends");
     assert_eq!(outcome.how, TurnEnd::Failed);
-    let said = world.said();
-    assert_eq!(said.iter().filter(|line| line.contains("and more")).count(), 1, "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.iter().filter(|line| line.contains("and more")).count(), 1, "{transcript:?}");
     world.check_rest();
 }
 
@@ -162,15 +162,15 @@ fn a_server_thread_runs_a_turn_for_another_process() {
         let (runtime, cancel) = (Arc::clone(&runtime), cancel.clone());
         move || runtime.run(thread, take, beginning, &cancel, &mut ForwardingObserver(sender))
     });
-    let mut heard = events.iter();
-    let Some(TurnEvent::Started { operation, version, .. }) = heard.next() else {
+    let mut received = events.iter();
+    let Some(TurnEvent::Started { operation, version, .. }) = received.next() else {
         panic!("the first thing is that it has begun");
     };
     let history =
         timeline.read().expect("the store is readable").history(thread).list(None, 100).expect("a history");
     let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
     assert_eq!((Some(begun.operation), &begun.actor), (operation, &runtime.actor));
-    heard.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
+    received.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
     let reply = Reply { allowed: true, remember: false, reason: None };
     TurnHandle::new(&timeline)
         .expect("the runtime database opens")
@@ -226,7 +226,7 @@ fn a_turn_that_is_undone_while_it_runs_stops_by_itself() {
     );
     let ended = world.run_with("hello", &Cancel::new(), &mut witness);
     assert!(matches!(ended, Err(TurnError::Gone)), "{ended:?}");
-    assert_eq!(world.said(), Vec::<String>::new(), "nothing was added to what was undone");
+    assert_eq!(world.transcript(), Vec::<String>::new(), "nothing was added to what was undone");
     world.check_rest();
 }
 
@@ -258,8 +258,8 @@ fn a_message_to_a_crashed_turn_is_not_lost() {
             &mut RecordingObserver::default(),
         )
         .expect("the turn resumes");
-    let said = world.said();
-    assert_eq!(said.iter().filter(|line| line.contains("by the way")).count(), 1, "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.iter().filter(|line| line.contains("by the way")).count(), 1, "{transcript:?}");
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));
     world.check_requests();
     world.check_rest();
@@ -307,5 +307,5 @@ fn changes_of_a_thread_during_a_turn_are_undone_with_it() {
     );
     world.run_with("list", &Cancel::new(), &mut witness).expect("the turn runs");
     world.undo();
-    assert_eq!(world.said(), Vec::<String>::new(), "the whole turn, and not a half of it");
+    assert_eq!(world.transcript(), Vec::<String>::new(), "the whole turn, and not a half of it");
 }

@@ -83,9 +83,9 @@ fn a_noisy_tool_is_stopped_while_its_reader_blocks() {
 fn endless_output_is_reported_in_bounded_events_that_count_the_rest() {
     let command = "timeout 2 yes";
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": command }))]), text("Done.")]);
-    let (_, heard) = world.run("go");
+    let (_, received) = world.run("go");
     let (mut shown, mut omitted, mut events) = (0, 0, 0);
-    for event in &heard {
+    for event in &received {
         if let TurnEvent::ToolProgress { text, omitted_bytes, .. } = event {
             assert!(text.len() <= 64 * 1024);
             events += 1;

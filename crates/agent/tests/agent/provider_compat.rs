@@ -81,8 +81,8 @@ fn the_usage_field_of_groq_is_read() {
 
 #[test]
 fn the_end_of_a_stream_ends_the_answer() {
-    let said = format!("{}data: [DONE]\n\n", stream(&[delta(json!({"content": "4", "refusal": ""}))]));
-    let answer = decode(Wire::Chat, &said);
+    let stream_text = format!("{}data: [DONE]\n\n", stream(&[delta(json!({"content": "4", "refusal": ""}))]));
+    let answer = decode(Wire::Chat, &stream_text);
     assert_eq!((answer.blocks.len(), answer.stop), (1, Stop::EndTurn));
 }
 

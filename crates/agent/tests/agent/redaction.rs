@@ -16,16 +16,16 @@ fn ledger_holds(world: &World, secret: &str) -> bool {
         let bytes = std::fs::read(store.join(name)).unwrap_or_default();
         bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
     });
-    let mut said = false;
+    let mut traced = false;
     let filter = TraceFilter { bodies: true, ..TraceFilter::default() };
     let runtime_database =
         world.runtime.timeline.store().runtime_database().expect("the runtime database opens");
     let each = &mut |trace_number: retake_store::runtime::TraceRecord| {
-        said |= trace_number.body.unwrap_or_default().contains(secret);
+        traced |= trace_number.body.unwrap_or_default().contains(secret);
         Ok(())
     };
     runtime_database.read_trace(&filter, each).expect("the trace is read");
-    raw || said
+    raw || traced
 }
 
 /// The entry that contains a text.

@@ -68,7 +68,7 @@ fn a_retry_starts_from_the_files_before_the_prompt_and_leaves_the_old_take_uncha
         .change(world.thread, back, retake_timeline::Caller::human(), MoveOptions::default())
         .expect("a switch");
     assert_eq!(world.read("work.txt").as_deref(), Some("first"));
-    assert_eq!(world.said().last().map(String::as_str), Some("AI: One."));
+    assert_eq!(world.transcript().last().map(String::as_str), Some("AI: One."));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn the_model_receives_the_edited_prompt() {
     let world = World::new(vec![text("One."), text("Two.")]);
     world.run("do it");
     retry(&world, entry(&world, "do it, but better")).expect("the turn runs");
-    assert_eq!(world.said(), ["User: do it, but better", "AI: Two."]);
+    assert_eq!(world.transcript(), ["User: do it, but better", "AI: Two."]);
 }
 
 #[test]

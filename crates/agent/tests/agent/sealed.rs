@@ -271,7 +271,8 @@ fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project
         }
         let known =
             timeline.read().expect("the store is readable").worktrees().list().expect("a list").remove(0);
-        let worktree = WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a desk");
+        let worktree =
+            WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a working copy");
         let closed = worktree.close_worktree(Caller::human(), true).expect("a close");
         let recorded: Vec<String> =
             closed.recorded.files.paths.iter().map(|path| path.path.to_string()).collect();

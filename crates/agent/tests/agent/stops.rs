@@ -4,7 +4,9 @@ use retake_agent::TurnEvent;
 use retake_agent::provider::{Stop, Wire};
 use retake_model::agent::TurnEnd;
 use retake_model::entry::Block;
-use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{
+    FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, text_answer,
+};
 use serde_json::{Value, json};
 
 use crate::world::{World, text};
@@ -19,8 +21,9 @@ fn nothing(delta: &Value) -> Script {
 /// A call of `write` cut off by the output limit.
 fn cut(content: &str) -> Script {
     let input = json!({"path": "a.txt", "content": content});
-    let told = ScriptedAnswer { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..said("") };
-    let mut all = events(Wire::Anthropic, &told);
+    let scripted =
+        ScriptedAnswer { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..text_answer("") };
+    let mut all = events(Wire::Anthropic, &scripted);
     all.remove(all.iter().rposition(|event| event.contains("partial_json")).expect("the last piece"));
     Script::events(all)
 }
@@ -66,11 +69,11 @@ fn an_empty_answer_without_a_reason_is_requested_once_more() {
 
 #[test]
 fn a_truncated_text_reports_the_limit() {
-    let told = ScriptedAnswer { stop: Stop::MaxTokens, ..said("half of it") };
-    let world = World::new(vec![Script::events(events(Wire::Anthropic, &told))]);
-    let (outcome, heard) = world.run("hello");
+    let scripted = ScriptedAnswer { stop: Stop::MaxTokens, ..text_answer("half of it") };
+    let world = World::new(vec![Script::events(events(Wire::Anthropic, &scripted))]);
+    let (outcome, received) = world.run("hello");
     assert_eq!(outcome.how, TurnEnd::Completed);
-    let detail = heard.iter().find_map(|event| match event {
+    let detail = received.iter().find_map(|event| match event {
         TurnEvent::Answered { stop_detail, .. } => stop_detail.clone(),
         _ => None,
     });
@@ -80,14 +83,14 @@ fn a_truncated_text_reports_the_limit() {
 #[test]
 fn a_truncated_call_raises_the_limit_once() {
     let world = World::new(vec![cut("one two three"), text("In smaller steps, then.")]);
-    let (outcome, heard) = world.run("write a lot");
+    let (outcome, received) = world.run("write a lot");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(limits(&world), [8192, 4 * 8192]);
-    let told = heard.iter().find_map(|event| match event {
+    let result = received.iter().find_map(|event| match event {
         TurnEvent::ToolEnded { text, .. } => Some(text.clone()),
         _ => None,
     });
-    assert!(told.expect("a result").starts_with("The call was cut at max_tokens=8192 and did not run."));
+    assert!(result.expect("a result").starts_with("The call was cut at max_tokens=8192 and did not run."));
     assert_eq!(world.read("a.txt"), None);
     world.check_requests();
     world.check_rest();
@@ -116,9 +119,12 @@ fn the_turn_stops_after_two_truncated_calls() {
 #[test]
 fn the_turn_stops_after_the_same_malformed_call_twice() {
     let malformed = |broken: &str| {
-        let told =
-            ScriptedAnswer { blocks: vec![call("c", "list", &json!({}))], stop: Stop::ToolUse, ..said("") };
-        let all = events(Wire::Anthropic, &told).into_iter();
+        let scripted = ScriptedAnswer {
+            blocks: vec![call("c", "list", &json!({}))],
+            stop: Stop::ToolUse,
+            ..text_answer("")
+        };
+        let all = events(Wire::Anthropic, &scripted).into_iter();
         let piece =
             |event: String| event.replace(r#""partial_json":"{}""#, &format!(r#""partial_json":"{broken}""#));
         Script::events(all.map(piece))

@@ -7,7 +7,7 @@ use retake_model::agent::TurnEnd;
 use retake_model::entry::{Block, Fields};
 use retake_model::id::EntryId;
 use retake_model::projection::THOUGHTS_OMITTED;
-use retake_testing::fault_server::{Script, ScriptedAnswer, events, said};
+use retake_testing::fault_server::{Script, ScriptedAnswer, events, text_answer};
 use retake_timeline::{Caller, Command};
 use serde_json::{Value, json};
 
@@ -23,9 +23,12 @@ fn thought(signature: &str) -> Script {
         signature: Some(signature.to_owned()),
         extra: Fields::default(),
     };
-    let telling =
-        ScriptedAnswer { blocks: vec![thought, Block::of_text("So.")], stop: Stop::EndTurn, ..said("") };
-    Script::events(events(Wire::Anthropic, &telling))
+    let answer = ScriptedAnswer {
+        blocks: vec![thought, Block::of_text("So.")],
+        stop: Stop::EndTurn,
+        ..text_answer("")
+    };
+    Script::events(events(Wire::Anthropic, &answer))
 }
 
 fn world(scripts: Vec<Script>) -> World {
@@ -107,7 +110,9 @@ fn an_unknown_model_gives_one_notice_per_turn() {
         let notices: Vec<_> =
             events.iter().filter(|event| matches!(event, TurnEvent::Notice { .. })).collect();
         assert_eq!(notices.len(), 1, "{notices:?}");
-        assert!(json!(notices[0])["message"].as_str().is_some_and(|said| said.contains("agent.window")));
+        assert!(
+            json!(notices[0])["message"].as_str().is_some_and(|message| message.contains("agent.window"))
+        );
     }
     let body: Value = serde_json::from_str(&world.server.requests()[0].body).expect("JSON");
     assert_eq!(body["max_tokens"], 8_192);

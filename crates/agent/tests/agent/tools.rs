@@ -22,9 +22,9 @@ fn one_undo_reverts_a_turn_with_its_tool_calls_and_files() {
     let (outcome, _) = world.run("make a file");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.read("new.txt").as_deref(), Some("by the tool\n"));
-    let said = world.said();
-    assert_eq!(said.len(), 4, "{said:?}");
-    assert!(said[3].ends_with("Done."), "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.len(), 4, "{transcript:?}");
+    assert!(transcript[3].ends_with("Done."), "{transcript:?}");
     let reader = world.runtime.timeline.read().expect("the store is readable");
     let history = reader.history(world.thread).list(None, 100).expect("a history");
     let by_tool = history
@@ -41,7 +41,7 @@ fn one_undo_reverts_a_turn_with_its_tool_calls_and_files() {
     world.check_rest();
 
     world.undo();
-    assert_eq!(world.said(), Vec::<String>::new());
+    assert_eq!(world.transcript(), Vec::<String>::new());
     assert_eq!(world.read("new.txt"), None);
     assert_eq!(world.read("mine.txt").as_deref(), Some("by hand\n"));
     assert_eq!(world.read("kept.txt").as_deref(), Some("kept\n"));

@@ -184,11 +184,11 @@ fn the_trace_survives_undo_and_reset_and_is_purged_with_its_thread() {
         };
         text.lines().map(kind).collect()
     };
-    let said = ["request", "answer", "tool_call", "tool_result", "request", "answer"];
-    assert_eq!(kinds(&sandbox), said);
+    let expected = ["request", "answer", "tool_call", "tool_result", "request", "answer"];
+    assert_eq!(kinds(&sandbox), expected);
     sandbox.done(&["undo"]);
     sandbox.done(&["reset", "--yes"]);
-    assert_eq!(kinds(&sandbox), said);
+    assert_eq!(kinds(&sandbox), expected);
     assert!(sandbox.done(&["trace", "4"]).contains("tool_result"));
     let usage = sandbox.json(&["usage"]);
     assert_eq!(usage["models"][0]["answers"], 2, "{usage}");

@@ -172,8 +172,8 @@ fn special_files_are_refused_and_never_block() {
         ] {
             let (code, error) = sandbox.refused(command);
             assert_ne!(code, 0, "{command:?}");
-            let said = error.to_string();
-            assert!(said.contains("not a regular file"), "{command:?}: {said}");
+            let message = error.to_string();
+            assert!(message.contains("not a regular file"), "{command:?}: {message}");
         }
     }
 }

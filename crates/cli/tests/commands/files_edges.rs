@@ -19,12 +19,12 @@ fn two_takes() -> Sandbox {
 }
 
 /// The folder of the worktree.
-fn apart(sandbox: &Sandbox) -> PathBuf {
-    sandbox.project().with_file_name("apart")
+fn worktree_folder(sandbox: &Sandbox) -> PathBuf {
+    sandbox.project().with_file_name("worktree")
 }
 
 fn open_worktree(sandbox: &Sandbox, take: &str) {
-    sandbox.done(&["worktree", "add", take, &apart(sandbox).to_string_lossy()]);
+    sandbox.done(&["worktree", "add", take, &worktree_folder(sandbox).to_string_lossy()]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_take_in_a_worktree_stays_in_it() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
-    let place = apart(&sandbox).to_string_lossy().into_owned();
+    let place = worktree_folder(&sandbox).to_string_lossy().into_owned();
     let check = |arguments: &[&str]| {
         let (code, error) = sandbox.refused(arguments);
         let message = error["message"].as_str().expect("a message");
@@ -124,7 +124,7 @@ fn a_thread_with_an_open_worktree_is_neither_deleted_nor_purged() {
     sandbox.done(&["undo"]);
     open_worktree(&sandbox, "second");
     sandbox.done(&["thread", "new", "Another"]);
-    let place = apart(&sandbox).to_string_lossy().into_owned();
+    let place = worktree_folder(&sandbox).to_string_lossy().into_owned();
     let thread = ["-t", "Fix the login"];
     for refused in [
         &["thread", "delete", "Fix the login"][..],
@@ -148,14 +148,14 @@ fn a_worktree_with_a_running_command_is_not_removed() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
-    let there = apart(&sandbox);
+    let there = worktree_folder(&sandbox);
     let close =
         format!("{} worktree remove second 2> ../said; echo $? > ../code", env!("CARGO_BIN_EXE_retake"));
     let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", &close], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let said = |name: &str| fs::read_to_string(there.with_file_name(name)).expect("it was written");
-    assert_eq!(said("code"), "5\n", "{}", said("said"));
-    assert!(said("said").contains("running in this folder"), "{}", said("said"));
+    let written = |name: &str| fs::read_to_string(there.with_file_name(name)).expect("it was written");
+    assert_eq!(written("code"), "5\n", "{}", written("said"));
+    assert!(written("said").contains("running in this folder"), "{}", written("said"));
     sandbox.done(&["worktree", "remove", "second"]);
 }
 
@@ -163,11 +163,11 @@ fn a_worktree_with_a_running_command_is_not_removed() {
 fn restoring_an_unknown_path_is_reported() {
     let sandbox = two_takes();
     sandbox.write(".env", "KEY=1\n");
-    let check = |path: &str, code: i32, said: &str| {
+    let check = |path: &str, code: i32, expected: &str| {
         let (found, error) = sandbox.refused(&["restore", "1", path]);
         let message = error["message"].as_str().expect("a message");
         assert_eq!(found, code, "{path}: {message}");
-        assert!(message.contains(said), "{path}: {message}");
+        assert!(message.contains(expected), "{path}: {message}");
     };
     check("mispelt.rs", 3, "mispelt.rs is neither in that snapshot nor in the folder");
     check("a/b", 3, "neither");
@@ -220,13 +220,13 @@ fn fewer_steps_than_requested_are_reported() {
 fn adding_and_removing_a_worktree_can_be_previewed() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
-    let there = apart(&sandbox);
+    let there = worktree_folder(&sandbox);
     let folder = there.to_string_lossy().into_owned();
     let open = ["worktree", "add", "second", &folder, "--dry-run"];
-    let said = sandbox.done(&open);
-    assert!(said.contains(&format!("Would create a worktree in {folder}: 1 file.")), "{said}");
-    let would = sandbox.json(&open)["preview"]["worktree"].clone();
-    assert_eq!((&would["action"], &would["files"]), (&json!("open"), &json!(1)), "{would}");
+    let printed = sandbox.done(&open);
+    assert!(printed.contains(&format!("Would create a worktree in {folder}: 1 file.")), "{printed}");
+    let previewed = sandbox.json(&open)["preview"]["worktree"].clone();
+    assert_eq!((&previewed["action"], &previewed["files"]), (&json!("open"), &json!(1)), "{previewed}");
     assert!(!there.exists());
     // A preview is refused if the command would be.
     let (code, _) = sandbox.refused(&["worktree", "add", "second", "inner", "--dry-run"]);
@@ -234,10 +234,10 @@ fn adding_and_removing_a_worktree_can_be_previewed() {
     open_worktree(&sandbox, "second");
     fs::write(there.join("late"), "new\n").expect("its folder");
     let close = ["worktree", "remove", "second", "--delete-files", "--dry-run"];
-    let said = sandbox.done(&close);
-    assert!(said.contains("late") && said.contains("would be removed"), "{said}");
-    let would = sandbox.json(&close)["preview"].clone();
-    assert_eq!(would["worktree"]["removed"], true, "{would}");
+    let printed = sandbox.done(&close);
+    assert!(printed.contains("late") && printed.contains("would be removed"), "{printed}");
+    let previewed = sandbox.json(&close)["preview"].clone();
+    assert_eq!(previewed["worktree"]["removed"], true, "{previewed}");
     assert!(there.join("late").exists());
     assert!(sandbox.done(&["take", "list"]).contains("second is checked out"));
 }
@@ -265,7 +265,7 @@ fn in_a_worktree_its_take_is_named() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
-    let there = apart(&sandbox);
+    let there = worktree_folder(&sandbox);
     let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", "echo more > b"], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
     let undone = sandbox.run_in(&there, &["undo"], "");
@@ -284,11 +284,11 @@ fn files_alone_are_undone_and_redone_step_by_step() {
     sandbox.agent("echo 2 > a");
     sandbox.done(&["entry", "add", "only talk"]);
     sandbox.agent("echo 3 > a");
-    let check = |arguments: &[&str], expected: &str, said: &str| {
+    let check = |arguments: &[&str], expected: &str, part: &str| {
         let output = sandbox.run(arguments);
         assert_eq!(sandbox.read("a").as_deref(), Some(expected), "{arguments:?}: {}", output.stderr);
-        assert!(output.stdout.contains(said), "{arguments:?}: {}", output.stdout);
-        assert_eq!(output.code == 0, !said.is_empty(), "{arguments:?}: {}", output.stderr);
+        assert!(output.stdout.contains(part), "{arguments:?}: {}", output.stdout);
+        assert_eq!(output.code == 0, !part.is_empty(), "{arguments:?}: {}", output.stderr);
     };
     let one = "(files only): changed 1 file";
     check(&["undo", "--files"], "2\n", &format!("Undid {one}"));
@@ -321,12 +321,12 @@ fn changed_and_then_ignored_files_are_listed() {
     sandbox.agent("echo two > a.log; echo two > kept; echo two > out/x; printf '*.log\nout/\n' > .gitignore");
     let answer = sandbox.json(&["undo"]);
     let paths = answer["files"]["paths"].as_array().expect("paths");
-    let told: Vec<(&str, &str)> = paths
+    let reported: Vec<(&str, &str)> = paths
         .iter()
         .map(|path| (path["path"].as_str().expect("a path"), path["outcome"].as_str().expect("an outcome")))
         .collect();
     let expected = [(".gitignore", "removed"), ("a.log", "skipped"), ("kept", "written"), ("out", "skipped")];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(paths[1]["reason"].as_str().is_some_and(|reason| reason.contains("ignored")), "{answer}");
     assert_eq!(sandbox.read("a.log").as_deref(), Some("two\n"), "nobody knows what it was then");
     assert_eq!(sandbox.read("kept").as_deref(), Some("one\n"));
@@ -406,8 +406,8 @@ fn a_budget_deletes_nothing_without_confirmation() {
 fn a_renamed_worktree_is_used_at_its_new_path() {
     let sandbox = two_takes();
     open_worktree(&sandbox, "main");
-    let renamed = apart(&sandbox).with_file_name("renamed");
-    fs::rename(apart(&sandbox), &renamed).expect("a rename");
+    let renamed = worktree_folder(&sandbox).with_file_name("renamed");
+    fs::rename(worktree_folder(&sandbox), &renamed).expect("a rename");
     let there = renamed.to_string_lossy().into_owned();
     sandbox.done(&["-C", &there, "exec", "--", "sh", "-c", "echo there > b"]);
     assert!(renamed.join("b").exists());
@@ -429,7 +429,7 @@ fn a_saved_version_includes_hand_edits() {
 #[test]
 fn saving_fails_if_the_folder_cannot_be_used() {
     let sandbox = two_takes();
-    let further = apart(&sandbox).with_file_name("further");
+    let further = worktree_folder(&sandbox).with_file_name("further");
     fs::create_dir(&further).expect("a folder");
     sandbox.done(&["project", "root", "add", "further", &further.to_string_lossy()]);
     let before = sandbox.json(&["save", "whole"])["version"].clone();
@@ -444,7 +444,7 @@ fn saving_fails_if_the_folder_cannot_be_used() {
 fn a_version_means_the_files_of_the_project_and_not_of_a_worktree() {
     let sandbox = two_takes();
     open_worktree(&sandbox, "main");
-    let there = apart(&sandbox).to_string_lossy().into_owned();
+    let there = worktree_folder(&sandbox).to_string_lossy().into_owned();
     sandbox.done(&["-C", &there, "exec", "--", "sh", "-c", "echo there > a"]);
     let added = sandbox.json(&["entry", "add", "A word"]);
     assert_eq!(sandbox.done(&["diff"]), "", "nothing was changed by hand");

@@ -184,17 +184,17 @@ fn takes_bring_their_files_and_can_have_a_worktree() {
     sandbox.agent("echo second > take.txt");
     let answer = sandbox.json(&["take", "switch", "main"]);
     assert_eq!(outcome(&answer, "take.txt"), "removed");
-    let apart = sandbox.project().join("../apart");
-    let opened = sandbox.json(&["worktree", "add", "second", "../apart"]);
+    let worktree = sandbox.project().join("../worktree");
+    let opened = sandbox.json(&["worktree", "add", "second", "../worktree"]);
     assert_eq!(opened["files"], 3);
-    assert_eq!(fs::read_to_string(apart.join("take.txt")).expect("a file"), "second\n");
+    assert_eq!(fs::read_to_string(worktree.join("take.txt")).expect("a file"), "second\n");
     let (code, error) = sandbox.refused(&["take", "switch", "second"]);
     assert_eq!(code, 5, "{error}");
     // Commands in the worktree refer to its take.
-    fs::write(apart.join("take.txt"), "changed\n").expect("our folder");
-    let output = sandbox.run_in(&apart, &["worktree", "remove", "--delete-files", "--json"], "");
+    fs::write(worktree.join("take.txt"), "changed\n").expect("our folder");
+    let output = sandbox.run_in(&worktree, &["worktree", "remove", "--delete-files", "--json"], "");
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(!apart.exists());
+    assert!(!worktree.exists());
     sandbox.done(&["take", "switch", "second"]);
     assert_eq!(sandbox.read("take.txt").as_deref(), Some("changed\n"));
 }

@@ -29,9 +29,9 @@ fn a_change_of_the_conversation_reports_the_move_that_it_completed() {
 
     let sandbox = cut_off();
     let output = sandbox.run(&["entry", "add", "go on", "--json"]);
-    let told: Value = serde_json::from_str(&output.stderr).expect("a line of JSON");
-    assert_eq!((told["recovered"]["finished"].as_bool(), output.code), (Some(true), 0));
-    assert_eq!(told["recovered"]["paths"][0]["path"], "a");
+    let reported: Value = serde_json::from_str(&output.stderr).expect("a line of JSON");
+    assert_eq!((reported["recovered"]["finished"].as_bool(), output.code), (Some(true), 0));
+    assert_eq!(reported["recovered"]["paths"][0]["path"], "a");
 }
 
 #[test]

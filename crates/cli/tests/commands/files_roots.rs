@@ -91,11 +91,11 @@ fn folders_that_share_files_are_refused() {
         fs::create_dir_all(sandbox.project().join(inside)).expect("our folder");
     }
     sandbox.done(&["project", "root", "add", "lib", "../lib"]);
-    let check = |name: &str, path: &str, code: i32, said: &str| {
+    let check = |name: &str, path: &str, code: i32, expected: &str| {
         let (found, error) = sandbox.refused(&["project", "root", "add", name, path]);
         let message = error["message"].as_str().expect("a message");
         assert_eq!(found, code, "{name} {path}: {message}");
-        assert!(message.contains(said), "{name} {path}: {message}");
+        assert!(message.contains(expected), "{name} {path}: {message}");
     };
     check("lib", "../new", 5, "existing folder");
     check("lib", "../other", 5, "already in use");

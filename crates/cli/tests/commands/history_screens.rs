@@ -65,7 +65,7 @@ fn history() {
 #[test]
 fn changes_are_described() {
     let sandbox = project();
-    let mut told = String::new();
+    let mut reported = String::new();
     for arguments in [
         &["undo"][..],
         &["redo"],
@@ -92,10 +92,10 @@ fn changes_are_described() {
         &["reset", "--yes"],
     ] {
         let output = sandbox.run(arguments);
-        write!(told, "$ retake {}\n{}{}", arguments.join(" "), output.stdout, output.stderr)
+        write!(reported, "$ retake {}\n{}{}", arguments.join(" "), output.stdout, output.stderr)
             .expect("writing to memory cannot fail");
     }
-    insta::assert_snapshot!("told", sandbox.redact(&told));
+    insta::assert_snapshot!("changes", sandbox.redact(&reported));
 }
 
 #[test]

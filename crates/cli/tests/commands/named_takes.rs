@@ -85,12 +85,12 @@ fn the_hint_names_the_thread_and_the_take_that_an_undo_must_name() {
         (vec!["draft", "set", "-t", "T/second", "words"], " -k second".to_owned()),
         (vec!["take", "rename", "third", "-t", "T", "-k", "second"], String::new()),
     ] {
-        let said = sandbox.done(&arguments);
+        let printed = sandbox.done(&arguments);
         let command =
-            said.split('`').find(|text| text.starts_with("retake undo")).expect("a hint").to_owned();
+            printed.split('`').find(|text| text.starts_with("retake undo")).expect("a hint").to_owned();
         let rest = command.strip_prefix("retake undo -t ").expect("the thread is named");
         let short = rest.split(' ').next().expect("an id");
-        assert!(id.starts_with(short) && rest.ends_with(&wanted), "{said}");
+        assert!(id.starts_with(short) && rest.ends_with(&wanted), "{printed}");
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         let undone = sandbox.json(&words);
         let before = undone["from"].as_u64().expect("a version");

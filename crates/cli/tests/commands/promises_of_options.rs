@@ -83,8 +83,8 @@ fn config_get_prints_the_value_as_it_was_set() {
     // The sandbox sets RETAKE_HOME, which overrides it.
     let set = sandbox.json(&["config", "set", "storage.folder", &folder]);
     assert_eq!(set["value"], *folder);
-    let told = sandbox.run(&["config", "set", "storage.folder", &folder]);
-    assert!(told.stdout.contains(&*folder) && told.stderr.contains("RETAKE_HOME"), "{}", told.stdout);
+    let output = sandbox.run(&["config", "set", "storage.folder", &folder]);
+    assert!(output.stdout.contains(&*folder) && output.stderr.contains("RETAKE_HOME"), "{}", output.stdout);
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn a_waiting_command_names_the_process_that_it_waits_for() {
         std::thread::sleep(Duration::from_secs(5));
         drop(file);
     });
-    let said = sandbox.screen(120, &["entry", "add", "patience"]).join("\n");
+    let printed = sandbox.screen(120, &["entry", "add", "patience"]).join("\n");
     holder.join().expect("it only sleeps");
     let process = format!("Waiting for process {}, which is writing", std::process::id());
-    assert!(said.contains(&process) && said.contains("Added entry 2"), "{said}");
+    assert!(printed.contains(&process) && printed.contains("Added entry 2"), "{printed}");
 }

@@ -55,7 +55,7 @@ fn the_walkthrough_in_the_documentation_works() {
 /// A server that runs until it is dropped, and its first output.
 struct Serving {
     child: Child,
-    said: Value,
+    address: Value,
 }
 
 impl Serving {
@@ -72,9 +72,9 @@ impl Serving {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("it is piped");
         BufReader::new(stdout).read_line(&mut line).expect("the server says where it is");
-        let said =
+        let address =
             serde_json::from_str(&line).unwrap_or_else(|error| panic!("{listen}: {error} in {line:?}"));
-        Self { child, said }
+        Self { child, address }
     }
 
     /// Sends SIGTERM, as a terminal or a service manager does, and waits for the exit.
@@ -110,7 +110,7 @@ fn a_login_link_has_the_address_of_the_server() {
     for listen in ["127.0.0.1:0", "localhost:0", "127.0.0.2:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
         let sandbox = Sandbox::new();
         let mut serving = Serving::start(&sandbox, listen);
-        assert_eq!(followed(&serving.said["link"]), "303", "{listen}: {}", serving.said);
+        assert_eq!(followed(&serving.address["link"]), "303", "{listen}: {}", serving.address);
         // Another link needs no address.
         let another = sandbox.json(&["serve", "link"]);
         assert_eq!(followed(&another["link"]), "303", "{listen}: {another}");
@@ -132,7 +132,7 @@ fn the_address_file_of_a_killed_server_is_ignored() {
     first.end();
     let link = sandbox.json(&["serve", "link"])["link"].clone();
     assert!(
-        link.as_str().is_some_and(|link| link.contains(second.said["address"].as_str().expect("text"))),
+        link.as_str().is_some_and(|link| link.contains(second.address["address"].as_str().expect("text"))),
         "{link}"
     );
     assert_eq!(followed(&link), "303");
@@ -189,7 +189,7 @@ fn the_studio_is_opened_in_the_installed_browser() {
     };
     let _serving = Serving {
         child: serve(&["studio", "--open", "--log", "off", "--listen", "127.0.0.1:0"]),
-        said: Value::Null,
+        address: Value::Null,
     };
     assert_eq!(followed(&opened()), "303");
     // The running server is used; no second one is started.

@@ -473,13 +473,13 @@ fn a_take_can_have_a_worktree() {
     world.change(Command::Branch {
         from: main,
         at: Some(world.world.entry(1)),
-        name: Some("apart".to_owned()),
+        name: Some("worktree".to_owned()),
     });
     world.agent(|world| world.write("b", "of the take\n"));
     let take = world.world.state().active;
     world.change(Command::Switch { take: main });
     let place = tempfile::tempdir().expect("a folder");
-    let folder = place.path().join("apart");
+    let folder = place.path().join("worktree");
     let opened = world
         .working_copy
         .open_worktree(world.world.thread, take, &folder, &Caller::human())

@@ -502,7 +502,7 @@ fn an_operation_that_names_a_missing_version_is_refused() {
 fn only_references_to_existing_versions_are_imported() {
     let mut taken = 0;
     for round in 0..120_u8 {
-        let dice = *blake3::hash(&[round]).as_bytes();
+        let rng = *blake3::hash(&[round]).as_bytes();
         let base = MemoryObjects::default();
         let mut forgery = Forgery::new(&base);
         let first = forgery.entry("hello");
@@ -510,7 +510,7 @@ fn only_references_to_existing_versions_are_imported() {
         forgery.with_entries(entries);
         let [(from, has_from), (to, has_to)] = [0, 1].map(|which| {
             let other = forgery.entry(&format!("{which} {round}"));
-            let how = dice[which] % 5;
+            let how = rng[which] % 5;
             if how == 1 || how == 2 {
                 forgery.excluded.push(other);
             }
@@ -520,7 +520,7 @@ fn only_references_to_existing_versions_are_imported() {
             let id = if how == 3 { ContentId::of(Kind::Blob, b"hello") } else { other };
             (if how == 4 { first } else { id }, how != 2 && how != 3)
         });
-        let kind = naming(forgery.state.active, from, to).swap_remove(usize::from(dice[2] % 6));
+        let kind = naming(forgery.state.active, from, to).swap_remove(usize::from(rng[2] % 6));
         let is_whole = has_to && (has_from || !matches!(kind, OperationKind::EntryEdited { .. }));
         forgery.second = Some(kind.clone());
         let (_folder, timeline) = elsewhere();

@@ -173,8 +173,8 @@ fn a_stale_writer_gets_the_current_version_and_changes_nothing() {
     world.say("AI", "two");
     let before = world.state();
     let edit = Command::Rename { title: "Mine".into() };
-    let told = world.timeline.change(world.thread, edit.clone(), Caller::human().expecting(stale));
-    let Err(ChangeError::Conflict { current, .. }) = told else { panic!("{told:?}") };
+    let result = world.timeline.change(world.thread, edit.clone(), Caller::human().expecting(stale));
+    let Err(ChangeError::Conflict { current, .. }) = result else { panic!("{result:?}") };
     assert_eq!(world.state(), before);
     world.timeline.change(world.thread, edit, Caller::human().expecting(current)).expect("the replay");
     assert_eq!(world.state().title, "Mine");

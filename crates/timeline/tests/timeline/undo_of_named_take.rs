@@ -76,8 +76,8 @@ impl TwoTakes {
 #[test]
 fn a_change_of_an_inactive_take_is_undone_only_there() {
     let takes = TwoTakes::new();
-    let said = takes.say(takes.other, "beside");
-    assert!(said.undoable && said.take == Some(takes.other), "{said:?}");
+    let added = takes.say(takes.other, "beside");
+    assert!(added.undoable && added.take == Some(takes.other), "{added:?}");
     let preview = takes.preview(takes.other, UNDO).expect("a preview");
     assert_eq!((preview.entries_before, preview.entries_after), (2, 1));
     assert!(preview.files.is_none() && preview.folder.is_none(), "{preview:?}");

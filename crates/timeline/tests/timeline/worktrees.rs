@@ -31,7 +31,7 @@ fn an_unrecorded_worktree_of_a_crash_is_adopted_with_its_changes() {
     let (world, take) = with_second_take();
     let (timeline, thread) = (&world.world.timeline, world.world.thread);
     let place = tempfile::tempdir().expect("a folder");
-    let folder = place.path().join("apart");
+    let folder = place.path().join("worktree");
     let open = || world.working_copy.open_worktree(thread, take, &folder, &Caller::human());
     let opened = open().expect("a folder");
     let whose = format!("{}\0{thread} {take} {}", folder.display(), opened.snapshot);
@@ -50,11 +50,11 @@ fn an_unrecorded_worktree_of_a_crash_is_adopted_with_its_changes() {
 
     // A folder of someone else, or of another take, blocks the path.
     let another = text(number(place.path()));
-    for said in [None, Some(""), Some("something else"), Some(&another)] {
-        if let Some(said) = said {
-            std::fs::write(&mark, said).expect("a file");
+    for content in [None, Some(""), Some("something else"), Some(&another)] {
+        if let Some(content) = content {
+            std::fs::write(&mark, content).expect("a file");
         }
-        assert!(matches!(open(), Err(FileError::PathExists(_))), "{said:?}");
+        assert!(matches!(open(), Err(FileError::PathExists(_))), "{content:?}");
         assert!(folder.join("b").exists(), "nothing was removed");
     }
     std::fs::write(&mark, text(number(&folder))).expect("a file");
@@ -242,7 +242,7 @@ fn plan(world: &FileWorld, request: PlanRequest) -> Result<Plan, FileError> {
 fn a_worktree_preview_creates_nothing_and_is_executed_as_shown() {
     let (world, take) = with_second_take();
     let place = tempfile::tempdir().expect("a folder");
-    let folder = place.path().join("apart");
+    let folder = place.path().join("worktree");
     let version = || world.world.read().head(world.world.thread).expect("a head").operation.version;
     let before = version();
     world.write("mine", "by hand\n");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{Place, commit, settle};
+use crate::support::{TestFolder, commit, settle};
 use retake_store::Store;
 use retake_workspace::snapshot::{CapturedSnapshot, Workspace, snapshot};
 use retake_workspace::watch::{Limits, Watcher, snapshot_watched};
@@ -16,7 +16,7 @@ type Edit = fn(&Path) -> std::io::Result<()>;
 
 /// A folder with a watcher, and a second store whose snapshots walk everything.
 struct Watched {
-    place: Place,
+    place: TestFolder,
     workspace: Workspace,
     watcher: Watcher,
     other: Store,
@@ -29,7 +29,7 @@ impl Watched {
     }
 
     fn with(limits: Limits) -> Self {
-        let place = Place::new();
+        let place = TestFolder::new();
         let workspace = place.workspace();
         let other = Store::open(&place.temporary.path().join("other")).expect("a new store");
         Self { watcher: Watcher::with_limits(&workspace, limits), place, workspace, other }
@@ -51,7 +51,7 @@ impl Watched {
         assert_eq!(taken.snapshot, whole.snapshot, "{what}");
         let taken = commit(&self.place.store, taken);
         // All content must be readable: content from memory was stored before.
-        let _ = self.place.held(&taken);
+        let _ = self.place.captured(&taken);
         taken
     }
 }

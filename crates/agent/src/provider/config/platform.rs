@@ -9,7 +9,7 @@ use crate::provider::{Platform, SignIn, Wire, platform::segment};
 
 /// The properties of a provider on a cloud.
 #[derive(Default)]
-pub(super) struct Hosted {
+pub(super) struct PlatformProvider {
     pub(super) platform: Platform,
     /// The base of its URLs.
     pub(super) base_url: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Hosted {
 }
 
 /// The provider and model to resolve.
-pub(super) struct Asked<'a> {
+pub(super) struct ProviderSelection<'a> {
     pub(super) name: &'a str,
     pub(super) config: &'a ProviderConfig,
     pub(super) wire: Wire,
@@ -59,11 +59,11 @@ pub(super) fn wire_of(platform: Platform, model: &str) -> Option<Wire> {
 /// Resolves the address and authentication of a provider.
 pub(super) fn hosted(
     platform: Platform,
-    asked: &Asked<'_>,
+    asked: &ProviderSelection<'_>,
     around: &ProviderEnvironment<'_>,
-) -> Result<Hosted, ResolveError> {
+) -> Result<PlatformProvider, ResolveError> {
     let mut hosted = match platform {
-        Platform::Direct => Hosted::default(),
+        Platform::Direct => PlatformProvider::default(),
         Platform::Azure => azure(asked, around)?,
         Platform::Bedrock => bedrock(asked, around)?,
         Platform::Vertex => vertex(asked, around)?,
@@ -71,7 +71,7 @@ pub(super) fn hosted(
     if let Some(command) = &asked.config.token_command {
         hosted.sign_in = SignIn::Token(TokenSource::command(command));
     }
-    Ok(Hosted { platform, ..hosted })
+    Ok(PlatformProvider { platform, ..hosted })
 }
 
 /// How the user can fix a refused sign-in that uses no key.
@@ -89,8 +89,11 @@ pub(super) fn hint(platform: Platform, sign_in: &SignIn) -> Option<String> {
     Some(hint.to_owned())
 }
 
-fn azure(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
-    let Asked { name, config, wire, model, .. } = asked;
+fn azure(
+    asked: &ProviderSelection<'_>,
+    around: &ProviderEnvironment<'_>,
+) -> Result<PlatformProvider, ResolveError> {
+    let ProviderSelection { name, config, wire, model, .. } = asked;
     let given = config.base_url.clone().or_else(|| variable(around, "AZURE_OPENAI_ENDPOINT"));
     let given = given.ok_or_else(|| ResolveError::Incomplete {
         name: (*name).to_owned(),
@@ -116,13 +119,16 @@ fn azure(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, 
     let version = config.api_version.as_ref().map(|version| format!("api-version={}", segment(version)));
     let query: Vec<String> = query.map(str::to_owned).into_iter().chain(version).collect();
     let base_url = if query.is_empty() { base } else { format!("{base}?{}", query.join("&")) };
-    Ok(Hosted { base_url: Some(base_url), ..Hosted::default() })
+    Ok(PlatformProvider { base_url: Some(base_url), ..PlatformProvider::default() })
 }
 
 #[cfg(feature = "bedrock")]
-fn bedrock(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn bedrock(
+    asked: &ProviderSelection<'_>,
+    around: &ProviderEnvironment<'_>,
+) -> Result<PlatformProvider, ResolveError> {
     use crate::provider::sign_in::aws::AwsPlaces;
-    let Asked { name, config, wire, has_key, .. } = asked;
+    let ProviderSelection { name, config, wire, has_key, .. } = asked;
     if *wire != Wire::Anthropic {
         let expected = "anthropic: Claude is what is spoken to on Bedrock";
         return Err(ResolveError::Incomplete { name: (*name).to_owned(), field: "wire", expected });
@@ -148,18 +154,25 @@ fn bedrock(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted
         ))
     };
     let base_url = format!("https://bedrock-runtime.{region}.amazonaws.com");
-    Ok(Hosted { base_url: Some(config.base_url.clone().unwrap_or(base_url)), sign_in, ..Hosted::default() })
+    Ok(PlatformProvider {
+        base_url: Some(config.base_url.clone().unwrap_or(base_url)),
+        sign_in,
+        ..PlatformProvider::default()
+    })
 }
 
 #[cfg(not(feature = "bedrock"))]
-fn bedrock(_: &Asked<'_>, _: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn bedrock(_: &ProviderSelection<'_>, _: &ProviderEnvironment<'_>) -> Result<PlatformProvider, ResolveError> {
     Err(ResolveError::NotBuilt { platform: "Amazon Bedrock", feature: "bedrock" })
 }
 
 #[cfg(feature = "vertex")]
-fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn vertex(
+    asked: &ProviderSelection<'_>,
+    around: &ProviderEnvironment<'_>,
+) -> Result<PlatformProvider, ResolveError> {
     use crate::provider::sign_in::google::GoogleCredentials;
-    let Asked { name, config, wire, .. } = asked;
+    let ProviderSelection { name, config, wire, .. } = asked;
     let missing = |field, expected| ResolveError::Incomplete { name: (*name).to_owned(), field, expected };
     let credentials = if asked.has_key || config.token_command.is_some() {
         None
@@ -212,11 +225,11 @@ fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted,
     let headers = payer.map(|payer| ("x-goog-user-project".to_owned(), payer)).into_iter().collect();
     let sign_in =
         credentials.map_or(SignIn::Key, |credentials| SignIn::Token(TokenSource::google(credentials)));
-    Ok(Hosted { base_url: Some(base_url), sign_in, headers, ..Hosted::default() })
+    Ok(PlatformProvider { base_url: Some(base_url), sign_in, headers, ..PlatformProvider::default() })
 }
 
 #[cfg(not(feature = "vertex"))]
-fn vertex(_: &Asked<'_>, _: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn vertex(_: &ProviderSelection<'_>, _: &ProviderEnvironment<'_>) -> Result<PlatformProvider, ResolveError> {
     Err(ResolveError::NotBuilt { platform: "Vertex AI", feature: "vertex" })
 }
 

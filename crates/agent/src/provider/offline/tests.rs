@@ -14,7 +14,7 @@ fn message(speaker: Speaker, parts: Vec<Part>) -> Message {
     Message { speaker, parts, entries: Vec::new() }
 }
 
-fn said(answer: &Answer) -> String {
+fn text_of(answer: &Answer) -> String {
     answer.blocks.iter().filter_map(Block::text).collect()
 }
 
@@ -24,10 +24,10 @@ fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
     let mut conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut rounds = Vec::new();
     for _ in 0..20 {
-        let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-        let answer = answer(&heard, &Cancel::new(), &mut |_| {}).expect("an answer");
+        let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+        let answer = answer(&request, &Cancel::new(), &mut |_| {}).expect("an answer");
         if answer.stop != Stop::ToolUse {
-            return (rounds, said(&answer));
+            return (rounds, text_of(&answer));
         }
         let (mut parts, mut results, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for block in &answer.blocks {
@@ -99,9 +99,9 @@ fn only_the_last_message_is_executed() {
             message(Speaker::User, vec![text("run what-a-context-file-says"), text("say hi")]),
         ],
     };
-    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-    let answer = answer(&heard, &Cancel::new(), &mut |_| {}).expect("an answer");
-    assert_eq!((said(&answer), answer.stop), ("hi".to_owned(), Stop::EndTurn));
+    let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+    let answer = answer(&request, &Cancel::new(), &mut |_| {}).expect("an answer");
+    assert_eq!((text_of(&answer), answer.stop), ("hi".to_owned(), Stop::EndTurn));
     let nothing = OfflineRequest { conversation: &Conversation::default(), attempt: 0 };
     assert!(super::answer(&nothing, &Cancel::new(), &mut |_| {}).is_ok());
 }
@@ -115,7 +115,7 @@ fn the_fail_instruction_makes_an_attempt_fail() {
         assert_eq!(answered.is_err(), fails, "{prompt} {attempt}");
         if let Err(error) = answered {
             assert!(error.retryable);
-            assert_eq!(said(&error.partial), "before");
+            assert_eq!(text_of(&error.partial), "before");
         }
     };
     check("say before\nfail\nsay after", 0, true);
@@ -129,8 +129,8 @@ fn waiting_can_be_interrupted() {
     let cancel = Cancel::new();
     let mut pieces = 0;
     let began = std::time::Instant::now();
-    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-    let error = answer(&heard, &cancel.clone(), &mut |_| {
+    let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+    let error = answer(&request, &cancel.clone(), &mut |_| {
         pieces += 1;
         if pieces == 3 {
             cancel.set();
@@ -138,7 +138,7 @@ fn waiting_can_be_interrupted() {
     })
     .expect_err("interrupted");
     assert_eq!(error.fault, Fault::Interrupted);
-    assert_eq!(said(&error.partial), "Waiting . .");
+    assert_eq!(text_of(&error.partial), "Waiting . .");
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
@@ -147,8 +147,8 @@ fn streamed_words_add_up_to_the_answer() {
     let prompt = "think about  it\nsay one two three\nread a\nglob *.rs";
     let conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut deltas = Vec::new();
-    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-    let answer = answer(&heard, &Cancel::new(), &mut |delta| deltas.push(delta)).expect("an answer");
+    let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+    let answer = answer(&request, &Cancel::new(), &mut |delta| deltas.push(delta)).expect("an answer");
     let texts = deltas.iter().filter(|delta| matches!(delta, Delta::Text(_))).count();
     assert_eq!(texts, 3);
     let kinds: Vec<&str> = answer.blocks.iter().map(Block::kind).collect();

@@ -188,8 +188,8 @@ fn by_process(region: &str, command: &str) -> Result<AwsSignIn, String> {
         secret_access_key: String,
         session_token: Option<String>,
     }
-    let said = run_key_command(command).map_err(|error| error.to_string())?;
-    let given: GuardedBody = serde_json::from_str(said.reveal()).map_err(|_| {
+    let output = run_key_command(command).map_err(|error| error.to_string())?;
+    let given: GuardedBody = serde_json::from_str(output.reveal()).map_err(|_| {
         "credential_process wrote no credentials; run it by hand to see what it writes".to_owned()
     })?;
     Ok(AwsSignIn::new(region, &given.access_key_id, &given.secret_access_key, given.session_token.as_deref()))

@@ -91,11 +91,11 @@ fn lines_are_found_by_their_content() {
     check(json!({"pattern": "fsmonitor"}), "No line matches.\n");
     let output = lab.call("search", json!({"pattern": "l", "limit": 1}));
     assert!(output.text.contains("there may be more"), "{}", output.text);
-    for (pattern, said) in
+    for (pattern, expected) in
         [("(", "cannot be used"), ("a\nb", "one line"), ("", "empty"), ("[z-a]", "literal")]
     {
         let output = lab.call("search", json!({"pattern": pattern}));
-        assert!(output.failed && output.text.contains(said), "{pattern:?}: {}", output.text);
+        assert!(output.failed && output.text.contains(expected), "{pattern:?}: {}", output.text);
     }
 }
 

@@ -56,15 +56,15 @@ fn keys_stay_out_of_the_environment() {
 #[test]
 fn long_output_is_truncated_and_saved_completely() {
     let lab = Lab::new();
-    let mut told = 0;
+    let mut reports = 0;
     let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
     let output = run(&call("shell", input), &lab.context, &Cancel::new(), &mut |progress| {
-        told += progress.chunk.len();
+        reports += progress.chunk.len();
     });
     assert!(output.text.starts_with("begin\n") && output.text.contains("\nend\n[Exit code 0]"));
     assert!(output.text.chars().count() < 31_000);
     assert_eq!(output.whole.expect("all of it").len(), 10_000_011);
-    assert_eq!(told, 10_000_011);
+    assert_eq!(reports, 10_000_011);
 }
 
 #[test]

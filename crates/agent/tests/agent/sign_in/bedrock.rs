@@ -5,7 +5,7 @@ use std::time::Duration;
 use data_encoding::{BASE64, HEXLOWER};
 use retake_agent::provider::live::fetch;
 use retake_agent::provider::{Fault, Wire};
-use retake_testing::fault_server::{FaultServer, Request, Script, ScriptStep, events, said};
+use retake_testing::fault_server::{FaultServer, Request, Script, ScriptStep, events, text_answer};
 use ring::{digest, hmac};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn frame(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
 
 /// An answer in the Anthropic wire format, in frames.
 fn framed(answer: &str) -> Script {
-    let acts = events(Wire::Anthropic, &said(answer)).into_iter().filter_map(|event| {
+    let acts = events(Wire::Anthropic, &text_answer(answer)).into_iter().filter_map(|event| {
         let data = event.lines().find_map(|line| line.strip_prefix("data: "))?.to_owned();
         let payload = json!({"bytes": BASE64.encode(data.as_bytes()), "p": "abcdefgh"}).to_string();
         Some(ScriptStep::Send(frame(&[(":event-type", "chunk"), (":message-type", "event")], &payload)))
@@ -154,8 +154,8 @@ fn bedrock_failures_are_classified() {
         assert!(error.message.contains(words), "{error}");
         assert!(!error.message.contains("session-token-1"), "{error}");
     };
-    let thrown = |kind: &str, said: &str| {
-        let payload = json!({"message": said}).to_string();
+    let thrown = |kind: &str, message: &str| {
+        let payload = json!({"message": message}).to_string();
         ScriptStep::Send(frame(&[(":exception-type", kind), (":message-type", "exception")], &payload))
     };
     check(

@@ -3,7 +3,7 @@
 
 use data_encoding::BASE64URL_NOPAD;
 use retake_agent::provider::{Fault, Wire};
-use retake_testing::fault_server::{FaultServer, Request, Script, events, said};
+use retake_testing::fault_server::{FaultServer, Request, Script, events, text_answer};
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn server(wire: Wire, token: Script) -> FaultServer {
     FaultServer::start(move |request, _| match request.path.as_str() {
         "/token" => token.clone(),
         _ if request.header("authorization") != Some("Bearer ya29.token-1") => Script::status(401, "{}"),
-        _ => Script::events(events(wire, &said("hello"))),
+        _ => Script::events(events(wire, &text_answer("hello"))),
     })
     .expect("a port")
 }
@@ -118,9 +118,9 @@ fn user_credentials_are_refreshed_and_charge_their_project() {
 #[test]
 fn a_refused_sign_in_has_an_action_and_shows_no_secret() {
     let folder = tempfile::tempdir().expect("a folder");
-    let said =
+    let body =
         r#"{"error":"invalid_grant","error_description":"Token 1//refresh-2 has been expired or revoked."}"#;
-    let server = server(Wire::Gemini, Script::status(400, said));
+    let server = server(Wire::Gemini, Script::status(400, body));
     let person = json!({
         "type": "authorized_user", "client_id": "id-2", "client_secret": "client-secret-2",
         "refresh_token": "1//refresh-2", "token_uri": format!("{}/token", server.url()),

@@ -1,7 +1,7 @@
 //! `--attach`: PDF documents go to wires that take them, and are refused for others before anything is changed.
 
 use retake_agent::provider::Wire;
-use retake_testing::fault_server::{FaultServer, Script, events, said as telling};
+use retake_testing::fault_server::{FaultServer, Script, events, text_answer};
 use serde_json::Value;
 
 use super::support::User;
@@ -27,7 +27,7 @@ fn a_document_is_sent_and_stored_with_the_entry() {
         (Wire::Responses, "responses", "/input/0/content/1/file_data"),
         (Wire::Gemini, "gemini", "/contents/0/parts/1/inlineData/data"),
     ] {
-        let script = Script::events(events(wire, &telling("read")));
+        let script = Script::events(events(wire, &text_answer("read")));
         let server = FaultServer::with(vec![script]).expect("a port");
         let user = user(&server, name);
         assert!(user.run(&["run", "--attach", "spec.pdf", "What is in it?"]).contains("read"));

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::tools::support::{User, everything_below, said};
+use crate::tools::support::{User, command_output, everything_below};
 
 const KEY: &str = "sk-live-123456";
 
@@ -102,13 +102,13 @@ fn redacting_one_entry_lists_the_remaining_copies() {
         .stdout(Stdio::piped());
     let mut running = redact.spawn().expect("the program starts");
     running.stdin.take().expect("a pipe").write_all(format!("{KEY}\n").as_bytes()).expect("it reads");
-    let answer = said(running.wait_with_output().expect("it ends"));
+    let answer = command_output(running.wait_with_output().expect("it ends"));
     let done: Value = serde_json::from_str(&answer.out).expect("an answer in JSON");
     let kinds: Vec<_> =
         done["remaining"].as_array().expect("a list").iter().map(|place| &place["kind"]).collect();
     assert_eq!(kinds, ["blob"], "the captured file is named, and nothing else is left: {done}");
-    let told = user.run(&["redact", "--text", KEY, "--yes"]);
-    assert!(told.contains("1 place still contains the same text") && told.contains("blob"), "{told}");
+    let output = user.run(&["redact", "--text", KEY, "--yes"]);
+    assert!(output.contains("1 place still contains the same text") && output.contains("blob"), "{output}");
     user.refused(2, &["redact", "--text", "abc", "--yes"]);
     user.refused(2, &["redact", "--yes"]);
 }
@@ -138,8 +138,8 @@ fn a_newer_runtime_database_is_not_damage() {
         verified["runtime_database_newer"].as_str().is_some_and(|text| text.contains("update this program"))
     );
     for command in ["verify", "repair"] {
-        let told = user.run(&[command]);
-        assert!(told.contains("update this program") && !told.contains("retake repair"), "{told}");
+        let output = user.run(&[command]);
+        assert!(output.contains("update this program") && !output.contains("retake repair"), "{output}");
     }
     assert_eq!(fs::read(&path).expect("a ledger"), bytes, "it is left alone");
 }

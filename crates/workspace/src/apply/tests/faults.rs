@@ -42,13 +42,13 @@ fn apply_with(
     fixture: &Fixture,
     root: &OpenRoot,
     steps: &[Difference],
-    told: &dyn Fn(usize, &AtomicBool),
+    observe: &dyn Fn(usize, &AtomicBool),
 ) -> Result<Report, ApplyError> {
     let cancel = AtomicBool::new(false);
     let count = Cell::new(0);
     let progress = |_: Progress| {
         count.set(count.get() + 1);
-        told(count.get(), &cancel);
+        observe(count.get(), &cancel);
     };
     apply(&Request {
         root,
