@@ -1,8 +1,8 @@
 //! Measures the speed of the studio in Chromium.
 //!
 //! ```text
-//!   cargo test -p retake-studio --test studio pace                          small and generous: a smoke test
-//!   RETAKE_PACE=full cargo test --release -p retake-studio --test studio pace -- --nocapture the real sizes and goals
+//!   cargo test -p retake-studio --test studio speed                         small and generous: a smoke test
+//!   RETAKE_PACE=full cargo test --release -p retake-studio --test studio speed -- --nocapture the real sizes and goals
 //! ```
 //!
 //! Long and short threads are interleaved, so that other load affects both alike.
