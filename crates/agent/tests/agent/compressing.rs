@@ -46,8 +46,8 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnOutcome, TurnE
         }
         assert!(is_summary(world, asked), "the control: it is asked for a summary");
         action();
-        let begun = Instant::now();
-        (turn.join().expect("no panic"), begun.elapsed())
+        let started = Instant::now();
+        (turn.join().expect("no panic"), started.elapsed())
     })
 }
 

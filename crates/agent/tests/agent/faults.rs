@@ -84,9 +84,9 @@ fn an_interrupt_ends_a_stalled_answer_and_keeps_the_partial_answer() {
             std::thread::sleep(Duration::from_millis(600));
             setter.set();
         });
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         let outcome = world.run_with("hello", &cancel, &mut witness).expect("the turn runs");
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(started.elapsed() < Duration::from_secs(5));
         outcome
     });
     assert_eq!(outcome.how, TurnEnd::Interrupted);

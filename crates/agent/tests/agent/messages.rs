@@ -168,8 +168,8 @@ fn a_server_thread_runs_a_turn_for_another_process() {
     };
     let history =
         timeline.read().expect("the store is readable").history(thread).list(None, 100).expect("a history");
-    let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
-    assert_eq!((Some(begun.operation), &begun.actor), (operation, &runtime.actor));
+    let started = history.iter().find(|item| item.version == version).expect("it is on disk");
+    assert_eq!((Some(started.operation), &started.actor), (operation, &runtime.actor));
     received.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
     let reply = Reply { allowed: true, remember: false, reason: None };
     TurnHandle::new(&timeline)
@@ -188,7 +188,7 @@ fn another_process_stops_a_turn_and_only_one_runs_at_a_time() {
     let (timeline, take) = (world.runtime.timeline.clone(), world.take());
     let sender = TurnHandle::new(&timeline).expect("the runtime database opens");
     assert!(matches!(sender.interrupt(take), Err(SendError::NoTurnRunning)));
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| {
             world.run_with("sleep", &Cancel::new(), &mut RecordingObserver::default()).expect("the turn runs")
@@ -202,7 +202,7 @@ fn another_process_stops_a_turn_and_only_one_runs_at_a_time() {
         sender.interrupt(take).expect("the turn is running");
         assert_eq!(turn.join().expect("no panic").how, TurnEnd::Interrupted);
     });
-    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert!(started.elapsed() < Duration::from_secs(15));
     assert_eq!(world.read("late.txt"), None);
     world.check_rest();
 }

@@ -26,10 +26,10 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnEnd, String>, 
             std::thread::sleep(Duration::from_millis(10));
         }
         std::thread::sleep(Duration::from_secs(1));
-        let begun = Instant::now();
+        let started = Instant::now();
         action();
         let ended = turn.join().expect("no panic");
-        (ended.map(|outcome| outcome.how).map_err(|error| error.to_string()), begun.elapsed())
+        (ended.map(|outcome| outcome.how).map_err(|error| error.to_string()), started.elapsed())
     })
 }
 
@@ -63,7 +63,7 @@ fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
 fn a_noisy_tool_is_stopped_while_its_reader_blocks() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": "yes" }))])]);
     let sender = TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens");
-    let (take, begun) = (world.take(), Instant::now());
+    let (take, started) = (world.take(), Instant::now());
     let mut witness = RecordingObserver::default();
     let cancel = Cancel::new();
     let (stop, mut once) = (cancel.clone(), true);
@@ -76,7 +76,7 @@ fn a_noisy_tool_is_stopped_while_its_reader_blocks() {
     }));
     let outcome = world.run_with("go", &cancel, &mut witness).expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Interrupted);
-    assert!(begun.elapsed() < Duration::from_secs(25));
+    assert!(started.elapsed() < Duration::from_secs(25));
 }
 
 #[test]

@@ -290,9 +290,9 @@ fn keep_alives_without_content_time_out() {
     let server = FaultServer::with(vec![script]).expect("a port");
     let mut endpoint = endpoint(Wire::Chat, &server.url());
     endpoint.timeouts.answer = Duration::from_millis(900);
-    let begun = Instant::now();
+    let start = Instant::now();
     let error = ask(&Client::new().expect("a client"), &endpoint).expect_err("it does not end");
     assert_eq!(error.fault, Fault::Overlong, "{}", error.message);
     assert!(error.message.contains("answer_seconds") && !error.fault.is_retryable(), "{}", error.message);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }

@@ -153,9 +153,9 @@ fn changes_of_other_processes_become_events_quickly() {
     let mut slowest = Duration::ZERO;
     for number in 0..20 {
         rename(&timeline, id, format!("Title {number}"));
-        let begun = Instant::now();
+        let started = Instant::now();
         let event = stream.next_operation(SOON).expect("an event arrives");
-        slowest = slowest.max(begun.elapsed());
+        slowest = slowest.max(started.elapsed());
         assert_eq!(event.data["version"], number + 2);
     }
     // The goal is 150 ms, which the benchmark measures; a busy machine may take longer.

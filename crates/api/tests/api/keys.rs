@@ -149,9 +149,9 @@ fn die(timeline: &Timeline, thread: &str, key: &str, body: &Value, done: bool) {
     let fingerprint = *blake3::hash(asked.as_bytes()).as_bytes();
     let sequence = timeline.read().expect("a look").queries().last_sequence().expect("a log");
     let runtime_database = timeline.store().runtime_database().expect("a ledger");
-    let begun =
+    let started =
         runtime_database.begin_request(request, &fingerprint, sequence, "server-that-died", timeline.now());
-    assert_eq!(begun.expect("it is written"), RequestState::New);
+    assert_eq!(started.expect("it is written"), RequestState::New);
     if done {
         let title = body["title"].as_str().expect("a title").to_owned();
         let caller = Caller { request: Some(request), ..Caller::human() };

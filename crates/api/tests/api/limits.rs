@@ -93,11 +93,11 @@ fn json_nested_a_hundred_thousand_levels_is_refused_everywhere() {
             let entries =
                 format!("{{\"entries\":[{{\"role\":\"User\",\"content\":\"x\",\"more\":{value}}}]}}");
             for body in inside.chain([value.clone(), entries]) {
-                let begun = Instant::now();
+                let started = Instant::now();
                 let answer = route.request(&client, &scene).body("application/json", body.as_bytes()).send();
                 let shown = &body[..body.len().min(60)];
                 assert!((400..500).contains(&answer.status), "{} {shown}: {}", route.name(), answer.text());
-                assert!(begun.elapsed() < Duration::from_secs(2), "{} {shown}", route.name());
+                assert!(started.elapsed() < Duration::from_secs(2), "{} {shown}", route.name());
             }
         }
     }
@@ -142,10 +142,10 @@ fn five_hundred_slow_clients_are_disconnected_and_block_nothing() {
             let _ = connection.write_all(&[piece]);
         }
         for _ in 0..3 {
-            let begun = Instant::now();
+            let started = Instant::now();
             client.get("/health").done();
             client.say(&thread, "User", "quickly");
-            slowest = slowest.max(begun.elapsed());
+            slowest = slowest.max(started.elapsed());
         }
     }
     assert!(slowest < Duration::from_secs(2), "others waited {slowest:?}");
@@ -307,9 +307,9 @@ fn requests_above_the_limit_wait_and_are_served() {
     let world = World::with(limits);
     let server = world.serve();
     let idle = kept(&server.client(), 8);
-    let begun = Instant::now();
+    let started = Instant::now();
     server.client().get("/health").done();
-    let waited = begun.elapsed();
+    let waited = started.elapsed();
     assert!(waited > Duration::from_millis(200) && waited < Duration::from_secs(5), "{waited:?}");
     drop(idle);
 }
@@ -324,9 +324,9 @@ fn unauthenticated_connections_displace_no_others() {
     assert!(idle.len() > 1_000, "{} connections", idle.len());
     let slowest = (0..20)
         .map(|_| {
-            let begun = Instant::now();
+            let started = Instant::now();
             client.get("/health").done();
-            begun.elapsed()
+            started.elapsed()
         })
         .max();
     assert!(slowest < Some(Duration::from_secs(1)), "{slowest:?}");
@@ -336,9 +336,9 @@ fn unauthenticated_connections_displace_no_others() {
         let gauge = metrics.lines().find_map(|line| line.strip_prefix("retake_connections "));
         gauge.expect("a gauge").parse::<usize>().expect("a number")
     };
-    let begun = Instant::now();
+    let started = Instant::now();
     while open() > 160 {
-        assert!(begun.elapsed() < Duration::from_secs(1), "{} are open", open());
+        assert!(started.elapsed() < Duration::from_secs(1), "{} are open", open());
         std::thread::sleep(Duration::from_millis(20));
     }
     // Only unauthenticated connections are closed to make room.

@@ -70,8 +70,8 @@ fn a_refused_retry_changes_nothing() {
     // Control: a valid retry starts in a new take, and the source is unchanged.
     let source = client.entries(&thread);
     let active = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
-    let begun = client.post(&format!("/v1/threads/{thread}/retry"), &json!({"prompt": "say again"}));
-    assert_eq!((begun.status, begun.done()["take"] == active), (202, false));
+    let started = client.post(&format!("/v1/threads/{thread}/retry"), &json!({"prompt": "say again"}));
+    assert_eq!((started.status, started.done()["take"] == active), (202, false));
     client.idle(&thread);
     let path = format!("/v1/threads/{thread}/entries?take={}", active.as_str().expect("an id"));
     assert_eq!(client.get(&path).done()["items"], json!(source));

@@ -34,8 +34,8 @@ fn endless_output_takes_bounded_memory_if_the_client_does_not_read() {
     blocked.write_all(head.as_bytes()).expect("it listens");
     let prompt = json!({"prompt": "run timeout 30 yes", "approve": "all"});
     client.post(&turns, &prompt).done();
-    let (begun, mut progress, mut omitted) = (Instant::now(), 0, 0);
-    while begun.elapsed() < Duration::from_secs(6) {
+    let (started, mut progress, mut omitted) = (Instant::now(), 0, 0);
+    while started.elapsed() < Duration::from_secs(6) {
         let Some(event) = reading.next(Duration::from_secs(1)) else { continue };
         if event.data["event"] == "tool_progress" {
             progress += 1;

@@ -22,14 +22,14 @@ fn texts_of(entries: &[Value]) -> String {
 
 #[test]
 fn shutdown_records_running_turns_as_interrupted() {
-    let check = |prompt: &str, approve: &str, begun: fn(&Value) -> bool| {
+    let check = |prompt: &str, approve: &str, started: fn(&Value) -> bool| {
         let world = World::new();
         let server = world.serve();
         let client = server.client();
         let thread = client.thread("Running");
         let body = json!({"prompt": prompt, "approve": approve});
         client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
-        until("the turn is under way", || begun(&client.turn(&thread)));
+        until("the turn is under way", || started(&client.turn(&thread)));
         let took = server.stop();
         assert!(took < SOON, "{prompt}: it took {took:?} to stop");
         let server = world.serve();

@@ -59,10 +59,10 @@ fn a_turn_starts_sends_events_and_is_undone_with_its_files() {
     let mut stream = client.events(client.sequence());
     let answer = begin(&client, &thread, "create a.txt with hi", "edits");
     assert_eq!(answer.status, 202, "{}", answer.text());
-    let begun = answer.done();
-    assert!(begun["operation"].is_string() && begun["undoable"] == true, "{begun}");
+    let started = answer.done();
+    assert!(started["operation"].is_string() && started["undoable"] == true, "{started}");
     assert_eq!(answer.header("location"), Some(format!("/v1/threads/{thread}/turn").as_str()));
-    assert_eq!(answer.header("etag"), Some(format!("\"{}\"", begun["version"]).as_str()));
+    assert_eq!(answer.header("etag"), Some(format!("\"{}\"", started["version"]).as_str()));
     let mut response = Vec::new();
     while !response.iter().any(|event: &String| event == "ended") {
         let event = stream.next(Duration::from_secs(10)).expect("an event of the turn");
@@ -92,8 +92,8 @@ fn of_two_turns_started_concurrently_exactly_one_runs() {
         let thread = clients[0].thread(&format!("Race {round}"));
         let answers =
             at_once(4, |number| begin(&clients[number % 2], &thread, "wait 1 then say done", "none"));
-        let begun = answers.iter().filter(|answer| answer.status == 202).count();
-        assert_eq!(begun, 1, "{answers:?}");
+        let started = answers.iter().filter(|answer| answer.status == 202).count();
+        assert_eq!(started, 1, "{answers:?}");
         for refused in answers.iter().filter(|answer| answer.status != 202) {
             refused.refused(409, "turn_running");
         }

@@ -35,9 +35,7 @@ pub(super) fn replay(
         }
         for difference in from.differences(to) {
             // A path that the reverted move did not touch stays, whoever changed it since.
-            if number >= back.len()
-                && last_word
-                && mistake != Some(ModelFault::RedoOverwritesWhatUndoLeftAlone)
+            if number >= back.len() && last_word && mistake != Some(ModelFault::RedoChangesFilesThatUndoKept)
             {
                 continue;
             }
@@ -101,7 +99,7 @@ fn both(
 
 /// Folders are removed only if they are empty.
 fn settle(present: &Folder, touched: &mut BTreeMap<PathBuf, PathState>, mistake: Option<ModelFault>) {
-    if mistake == Some(ModelFault::FoldersGoWithWhatIsInThem) {
+    if mistake == Some(ModelFault::FoldersAreRemovedWithNewFiles) {
         return;
     }
     loop {

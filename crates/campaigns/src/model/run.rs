@@ -359,7 +359,7 @@ impl Run {
             return Ok(());
         }
         self.episode = None;
-        if self.world.fault == Some(ModelFault::AnOldVersionIsMisremembered) {
+        if self.world.fault == Some(ModelFault::AnOldVersionIsWrong) {
             thread.log[10].digest[0] ^= 1;
         }
         self.checker.forget_seen();

@@ -43,7 +43,7 @@ struct Answer {
     /// The command's exit code; `None` if a signal ended it.
     exit: Option<i32>,
     #[serde(flatten)]
-    seen: RecordedChanges,
+    recorded: RecordedChanges,
 }
 
 impl Arguments {
@@ -68,17 +68,17 @@ impl Arguments {
         let ended = Command::new(program).args(arguments).current_dir(folder).status();
         // The changes are recorded even if waiting for the command failed.
         let caller = Caller { actor: by, turn: Some(turn), ..context.caller(thread, None)? };
-        let seen = working_copy
+        let recorded = working_copy
             .record_as_caller(thread, caller)
             .map_err(|error| not_recorded(error.into(), ended.as_ref().ok()))?;
         drop(alive);
         let ended = ended.map_err(|error| Failure::new(Code::NotFound, format!("{program}: {error}")))?;
-        let answer = Answer { exit: ended.code(), seen };
+        let answer = Answer { exit: ended.code(), recorded };
         if context.general.json {
             context.answer(&answer, |_, _| Ok(()))?;
         } else if !context.general.quiet {
             // Standard output belongs to the command.
-            write_report(&mut stderr(context.general.color), context, &answer.seen.files)?;
+            write_report(&mut stderr(context.general.color), context, &answer.recorded.files)?;
         }
         let code = ended.code().and_then(|code| u8::try_from(code).ok());
         Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

@@ -106,7 +106,7 @@ fn input_typed_before_the_prompt_is_not_an_answer() {
 fn a_turn_is_stopped_from_another_terminal() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "T"]);
-    let begun = Instant::now();
+    let started = Instant::now();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| sandbox.run(&["run", "wait 60"]));
         loop {
@@ -114,12 +114,12 @@ fn a_turn_is_stopped_from_another_terminal() {
             if output.code == 0 {
                 break;
             }
-            assert!(begun.elapsed() < Duration::from_secs(50), "{}", output.stderr);
+            assert!(started.elapsed() < Duration::from_secs(50), "{}", output.stderr);
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(turn.join().expect("no panic").code, 130);
     });
-    assert!(begun.elapsed() < Duration::from_secs(55));
+    assert!(started.elapsed() < Duration::from_secs(55));
     // The take is available again.
     sandbox.done(&["run", "say hello"]);
 }

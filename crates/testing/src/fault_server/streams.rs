@@ -131,9 +131,9 @@ fn chat(answer: &ScriptedAnswer) -> Vec<String> {
                 all.extend(pieces(text, answer.piece).into_iter().map(delta));
             }
             Block::ToolCall { call, name, input, .. } => {
-                let begun = json!({"index": calls, "id": call, "type": "function",
+                let started = json!({"index": calls, "id": call, "type": "function",
                     "function": {"name": name, "arguments": ""}});
-                all.push(chunk(json!({"tool_calls": [begun]}), None));
+                all.push(chunk(json!({"tool_calls": [started]}), None));
                 for piece in pieces(input.as_str(), answer.piece) {
                     let more = json!({"index": calls, "function": {"arguments": piece}});
                     all.push(chunk(json!({"tool_calls": [more]}), None));
@@ -187,11 +187,13 @@ fn responses(answer: &ScriptedAnswer) -> Vec<String> {
             ),
             _ => continue,
         };
-        let mut begun = item.clone();
+        let mut started = item.clone();
         for name in ["content", "arguments", "encrypted_content"] {
-            begun.as_object_mut().and_then(|fields| fields.remove(name));
+            started.as_object_mut().and_then(|fields| fields.remove(name));
         }
-        all.push(typed(&json!({"type": "response.output_item.added", "output_index": index, "item": begun})));
+        all.push(typed(
+            &json!({"type": "response.output_item.added", "output_index": index, "item": started}),
+        ));
         for piece in pieces(&text, answer.piece) {
             all.push(typed(&json!({"type": kind, "output_index": index, "content_index": 0,
                 "summary_index": 0, "delta": piece})));

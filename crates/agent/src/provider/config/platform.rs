@@ -59,16 +59,16 @@ pub(super) fn wire_of(platform: Platform, model: &str) -> Option<Wire> {
 /// Resolves the address and authentication of a provider.
 pub(super) fn hosted(
     platform: Platform,
-    asked: &ProviderSelection<'_>,
-    around: &ProviderEnvironment<'_>,
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
 ) -> Result<PlatformProvider, ResolveError> {
     let mut hosted = match platform {
         Platform::Direct => PlatformProvider::default(),
-        Platform::Azure => azure(asked, around)?,
-        Platform::Bedrock => bedrock(asked, around)?,
-        Platform::Vertex => vertex(asked, around)?,
+        Platform::Azure => azure(selection, variables)?,
+        Platform::Bedrock => bedrock(selection, variables)?,
+        Platform::Vertex => vertex(selection, variables)?,
     };
-    if let Some(command) = &asked.config.token_command {
+    if let Some(command) = &selection.config.token_command {
         hosted.sign_in = SignIn::Token(TokenSource::command(command));
     }
     Ok(PlatformProvider { platform, ..hosted })
@@ -90,11 +90,11 @@ pub(super) fn hint(platform: Platform, sign_in: &SignIn) -> Option<String> {
 }
 
 fn azure(
-    asked: &ProviderSelection<'_>,
-    around: &ProviderEnvironment<'_>,
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
 ) -> Result<PlatformProvider, ResolveError> {
-    let ProviderSelection { name, config, wire, model, .. } = asked;
-    let given = config.base_url.clone().or_else(|| variable(around, "AZURE_OPENAI_ENDPOINT"));
+    let ProviderSelection { name, config, wire, model, .. } = selection;
+    let given = config.base_url.clone().or_else(|| variable(variables, "AZURE_OPENAI_ENDPOINT"));
     let given = given.ok_or_else(|| ResolveError::Incomplete {
         name: (*name).to_owned(),
         field: "base_url",
@@ -124,16 +124,16 @@ fn azure(
 
 #[cfg(feature = "bedrock")]
 fn bedrock(
-    asked: &ProviderSelection<'_>,
-    around: &ProviderEnvironment<'_>,
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
 ) -> Result<PlatformProvider, ResolveError> {
     use crate::provider::sign_in::aws::AwsPlaces;
-    let ProviderSelection { name, config, wire, has_key, .. } = asked;
+    let ProviderSelection { name, config, wire, has_key, .. } = selection;
     if *wire != Wire::Anthropic {
         let expected = "anthropic: Claude is what is spoken to on Bedrock";
         return Err(ResolveError::Incomplete { name: (*name).to_owned(), field: "wire", expected });
     }
-    let variable = |name: &str| variable(around, name);
+    let variable = |name: &str| variable(variables, name);
     let places = AwsPlaces {
         variable: &variable,
         profile: config.profile.as_deref(),
@@ -168,16 +168,16 @@ fn bedrock(_: &ProviderSelection<'_>, _: &ProviderEnvironment<'_>) -> Result<Pla
 
 #[cfg(feature = "vertex")]
 fn vertex(
-    asked: &ProviderSelection<'_>,
-    around: &ProviderEnvironment<'_>,
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
 ) -> Result<PlatformProvider, ResolveError> {
     use crate::provider::sign_in::google::GoogleCredentials;
-    let ProviderSelection { name, config, wire, .. } = asked;
+    let ProviderSelection { name, config, wire, .. } = selection;
     let missing = |field, expected| ResolveError::Incomplete { name: (*name).to_owned(), field, expected };
-    let credentials = if asked.has_key || config.token_command.is_some() {
+    let credentials = if selection.has_key || config.token_command.is_some() {
         None
     } else {
-        let path = google_file(config, around).ok_or_else(|| ResolveError::NoKey {
+        let path = google_file(config, variables).ok_or_else(|| ResolveError::NoKey {
             provider: (*name).to_owned(),
             hint: format!(
                 "run `gcloud auth application-default login`, set GOOGLE_APPLICATION_CREDENTIALS to the file of a \
@@ -188,7 +188,7 @@ fn vertex(
             .map_err(|reason| super::KeyFileError::Unreadable { path, reason })?;
         Some(read)
     };
-    let environment = |names: &[&str]| names.iter().find_map(|name| variable(around, name));
+    let environment = |names: &[&str]| names.iter().find_map(|name| variable(variables, name));
     let project = config
         .project
         .clone()
@@ -235,18 +235,18 @@ fn vertex(_: &ProviderSelection<'_>, _: &ProviderEnvironment<'_>) -> Result<Plat
 
 /// The configured credentials file, or that of Application Default Credentials.
 #[cfg(feature = "vertex")]
-fn google_file(config: &ProviderConfig, around: &ProviderEnvironment<'_>) -> Option<PathBuf> {
-    let home = variable(around, "HOME").map(PathBuf::from);
+fn google_file(config: &ProviderConfig, variables: &ProviderEnvironment<'_>) -> Option<PathBuf> {
+    let home = variable(variables, "HOME").map(PathBuf::from);
     if let Some(path) = &config.credentials_file {
         return Some(match (path.strip_prefix("~"), &home) {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => path.clone(),
         });
     }
-    if let Some(path) = variable(around, "GOOGLE_APPLICATION_CREDENTIALS") {
+    if let Some(path) = variable(variables, "GOOGLE_APPLICATION_CREDENTIALS") {
         return Some(PathBuf::from(path));
     }
-    let folder = variable(around, "CLOUDSDK_CONFIG").map(PathBuf::from);
+    let folder = variable(variables, "CLOUDSDK_CONFIG").map(PathBuf::from);
     let folder = folder.or_else(|| Some(home?.join(".config/gcloud")))?;
     Some(folder.join("application_default_credentials.json")).filter(|path| path.is_file())
 }

@@ -136,7 +136,7 @@ fn an_interrupt_kills_the_process_group_within_a_second() {
 fn a_command_over_its_time_limit_is_killed() {
     let lab = Lab::new();
     for command in LONG {
-        let begun = Instant::now();
+        let started = Instant::now();
         let input = json!({"command": format!("echo $$ > pid; {command}"), "timeout": 1});
         let output = lab.call("shell", input);
         assert!(
@@ -144,7 +144,7 @@ fn a_command_over_its_time_limit_is_killed() {
             "{command}: {}",
             output.text
         );
-        assert!(begun.elapsed() < Duration::from_secs(3), "{command} took {:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(3), "{command} took {:?}", started.elapsed());
         check_group_is_gone(&lab, command);
     }
 }
@@ -158,7 +158,7 @@ fn background_processes_neither_delay_the_result_nor_survive() {
         ("(trap '' TERM; sleep 60; sleep 60) & echo done", true),
         ("sleep 0.01 & wait; echo done", false),
     ] {
-        let begun = Instant::now();
+        let started = Instant::now();
         let output = shell(&lab, &format!("echo $$ > pid; {command}"));
         assert!(
             !output.failed && output.text.starts_with("done\n[Exit code 0]"),
@@ -166,7 +166,7 @@ fn background_processes_neither_delay_the_result_nor_survive() {
             output.text
         );
         assert_eq!(output.text.contains("were stopped"), left, "{command}: {}", output.text);
-        assert!(begun.elapsed() < Duration::from_secs(5), "{command} took {:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(5), "{command} took {:?}", started.elapsed());
         check_group_is_gone(&lab, command);
     }
 }
@@ -191,10 +191,10 @@ fn a_panicking_observer_leaves_no_process_running() {
 #[test]
 fn a_detached_process_holding_the_pipe_does_not_delay_the_result() {
     let lab = Lab::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     let output = shell(&lab, "setsid sleep 3 & sleep 0.1; echo done");
     assert!(output.text.starts_with("done\n"), "{}", output.text);
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(2));
 }
 
 /// Asserts that no process remains in the group of this leader. Killed processes may take a moment to end.
