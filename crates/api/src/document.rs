@@ -88,7 +88,7 @@ fn generator(shapes: SchemaPlacement) -> SchemaGenerator {
     settings.meta_schema = None;
     settings.definitions_path = "/components/schemas".into();
     settings.inline_subschemas = shapes == SchemaPlacement::InPlace;
-    // Requests may leave out fields with defaults; responses do not.
+    // Requests may omit fields with defaults; responses do not.
     let settings = match shapes {
         SchemaPlacement::Named => settings.for_serialize(),
         SchemaPlacement::InPlace => settings.for_deserialize(),
