@@ -13,7 +13,7 @@ use crate::config::Size;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::{counted, size};
-use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::confirm::{Answer as Confirmation, Consent, confirm};
 use crate::ui::label::Label;
 use crate::ui::style::{Styles, stderr};
 
@@ -95,7 +95,7 @@ impl Arguments {
                 write_what(&mut out, context, &rows, &purged)?;
                 write_promoted(&mut out, &context.styles, &promoted)?;
             }
-            if confirm("Destroy them? This cannot be undone.", consent)? == Said::No {
+            if confirm("Destroy them? This cannot be undone.", consent)? == Confirmation::No {
                 return Err(Failure::new(Code::Refused, "nothing was destroyed"));
             }
             purged = timeline.store().purge_threads(&ids)?;

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::files::open_regular;
 use crate::ui::bytes::counted;
-use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::confirm::{Answer as Confirmation, Consent, confirm};
 use crate::ui::input::MAX_CONTENT_BYTES;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
@@ -103,7 +103,7 @@ impl Arguments {
             // No confirmation is needed to finish an interrupted redaction.
             let is_finishing = texts.is_empty() && plan.versions().is_empty();
             let consent = Consent::from_flag(self.yes || is_finishing);
-            if confirm(&question(&plan), consent)? == Said::No {
+            if confirm(&question(&plan), consent)? == Confirmation::No {
                 return Err(Failure::new(Code::Refused, "nothing was destroyed"));
             }
             redacted = timeline.redact(&plan)?;
