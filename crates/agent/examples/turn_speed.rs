@@ -22,7 +22,7 @@ use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
 use retake_model::operation::Actor;
 use retake_model::projection::Dialect;
-use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, said};
+use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, text_answer};
 use retake_timeline::{Caller, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 use serde_json::Value;
@@ -112,8 +112,8 @@ fn beginning(entries: u64, window: u64) -> Result<(), Box<dyn Error>> {
 
 /// An answer of so many tokens, one at a time.
 fn script(tokens: usize, pace: Option<Duration>) -> Script {
-    let telling = ScriptedAnswer { piece: 5, ..said(&"word ".repeat(tokens)) };
-    let mut script = Script::events(events(Wire::Anthropic, &telling));
+    let answer = ScriptedAnswer { piece: 5, ..text_answer(&"word ".repeat(tokens)) };
+    let mut script = Script::events(events(Wire::Anthropic, &answer));
     if let Some(pace) = pace {
         script.acts = script.acts.into_iter().flat_map(|act| [act, ScriptStep::Pause(pace)]).collect();
     }

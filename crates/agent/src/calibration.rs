@@ -222,7 +222,7 @@ mod tests {
     }
 
     fn answer(estimate: u64, usage: Usage) -> (EntryId, EntryVersion) {
-        let (id, mut entry) = said("AI", "yes");
+        let (id, mut entry) = entry_of("AI", "yes");
         entry.usage = Some(usage);
         entry.model = Some("m".to_owned());
         entry.extra.insert(ESTIMATE.to_owned(), Json::new(estimate.to_string()).expect("a number"));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_since_is_estimated_and_the_rest_is_counted() {
+    fn only_content_added_since_the_last_count_is_estimated() {
         let usage = Usage {
             input_tokens: 100,
             cache_read_input_tokens: 1_400,

@@ -188,8 +188,9 @@ impl AgentRuntime {
             }
             match self.ask_for_summary(&text, summary_request) {
                 Ok(answer) => {
-                    let said = answer.blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n\n");
-                    return Ok(cut_end(said, self.longest_summary()));
+                    let answer_text =
+                        answer.blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n\n");
+                    return Ok(cut_end(answer_text, self.longest_summary()));
                 }
                 // Some languages have many more tokens per byte.
                 Err(CompressError::Model(error)) if error.fault == Fault::TooLong && halved < 3 => {

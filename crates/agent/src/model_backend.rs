@@ -217,9 +217,9 @@ impl ModelBackend {
     ) -> Result<Answer, CallError> {
         match self {
             Self::Offline => {
-                let heard =
+                let offline_request =
                     OfflineRequest { conversation: &request.conversation, attempt: request.attempt - 1 };
-                offline::answer(&heard, cancel, on)
+                offline::answer(&offline_request, cancel, on)
             }
             Self::Remote { endpoint, client, .. } => client.call(endpoint, &request.body, cancel, on),
         }

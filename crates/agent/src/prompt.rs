@@ -22,8 +22,8 @@ pub fn system(settings: &Settings, folder: &Path) -> String {
     let base = if settings.use_default_base_prompt { BASE } else { &settings.base_system_prompt };
     let place = format!("The folder is {}.", folder.display());
     let parts = [base, &settings.global_system_prompt, &settings.project_system_prompt, &place];
-    let said: Vec<&str> = parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
-    said.join("\n\n")
+    let sections: Vec<&str> = parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+    sections.join("\n\n")
 }
 
 #[cfg(test)]

@@ -32,9 +32,9 @@ pub(crate) enum TraceRecord<'a> {
 
 impl TraceWriter<'_> {
     /// Writes a record; returns its number.
-    pub(crate) fn log(&self, time: Timestamp, said: &TraceRecord<'_>) -> Result<i64, StoreError> {
-        let (kind, mut facts, body) = said.parts();
-        redact(&mut facts, &said.runtime().backend);
+    pub(crate) fn log(&self, time: Timestamp, record: &TraceRecord<'_>) -> Result<i64, StoreError> {
+        let (kind, mut facts, body) = record.parts();
+        redact(&mut facts, &record.runtime().backend);
         if let Value::Object(facts) = &mut facts {
             facts.insert("turn".to_owned(), self.turn.to_string().into());
         }

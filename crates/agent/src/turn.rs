@@ -205,7 +205,7 @@ impl AgentRuntime {
     ) -> Result<TurnOutcome, TurnError> {
         let RetryRequest { from, at, name, on_conflict, shared } = retry;
         if self.working_copy.as_ref().is_some_and(|working_copy| working_copy.worktree().is_some()) {
-            return Err(TurnError::Apart);
+            return Err(TurnError::InWorktree);
         }
         // Check the provider before creating the fork.
         self.backend.check()?;

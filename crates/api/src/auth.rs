@@ -134,8 +134,8 @@ impl Auth {
 
     /// The session cookies of a request.
     fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
-        let said = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        said.flat_map(|header| browser_session::values(&self.cookie, header))
+        let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|header| browser_session::values(&self.cookie, header))
     }
 
     /// The hash of the current token; `None` if there is no token.
@@ -175,9 +175,9 @@ fn client(headers: &HeaderMap) -> Result<Actor, Problem> {
     if let Some(name) = headers::client(headers)? {
         return Ok(Actor::Client { name: name.to_owned() });
     }
-    let said = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name: String =
-        said.chars().filter(|character| !character.is_control()).take(MAX_CLIENT_LENGTH).collect();
+        value.chars().filter(|character| !character.is_control()).take(MAX_CLIENT_LENGTH).collect();
     let name = name.trim();
     Ok(Actor::Client { name: if name.is_empty() { "api" } else { name }.to_owned() })
 }

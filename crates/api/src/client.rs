@@ -150,13 +150,13 @@ async fn read(response: Response<Body>) -> Option<ClientResponse> {
         let body = body.collect().await.ok()?.to_bytes().to_vec();
         return Some(ClientResponse { status, headers, body });
     }
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..MAX_STREAM_CHUNKS {
         match tokio::time::timeout(STREAM_IDLE_TIME, body.frame()).await {
-            Ok(Some(Ok(frame))) => heard.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece)),
+            Ok(Some(Ok(frame))) => received.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece)),
             Ok(Some(Err(_))) => return None,
             Ok(None) | Err(_) => break,
         }
     }
-    Some(ClientResponse { status, headers, body: heard })
+    Some(ClientResponse { status, headers, body: received })
 }

@@ -88,7 +88,7 @@ fn generator(shapes: SchemaPlacement) -> SchemaGenerator {
     settings.meta_schema = None;
     settings.definitions_path = "/components/schemas".into();
     settings.inline_subschemas = shapes == SchemaPlacement::InPlace;
-    // Requests may leave out fields with defaults; responses do not.
+    // Requests may omit fields with defaults; responses do not.
     let settings = match shapes {
         SchemaPlacement::Named => settings.for_serialize(),
         SchemaPlacement::InPlace => settings.for_deserialize(),
@@ -202,17 +202,17 @@ fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
         good["content"][*kind] =
             if *kind == JSON { json!({}) } else { json!({"schema": {"type": "string"}}) };
     }
-    let told = |about: &str| json!({"description": about, "schema": {"type": "string"}});
-    good["headers"] = json!({"X-Request-Id": told("Id of the request in the log")});
+    let header = |about: &str| json!({"description": about, "schema": {"type": "string"}});
+    good["headers"] = json!({"X-Request-Id": header("Id of the request in the log")});
     if endpoint.versioned || endpoint.path.starts_with("/v1/threads/{thread}") {
-        good["headers"]["ETag"] = told("Version of the thread");
+        good["headers"]["ETag"] = header("Version of the thread");
     }
     if keyed {
         good["headers"]["Idempotency-Replayed"] =
-            told("`true` if this is the stored response of an earlier request with the same key");
+            header("`true` if this is the stored response of an earlier request with the same key");
     }
     if matches!(endpoint.gives.status, StatusCode::CREATED | StatusCode::ACCEPTED) {
-        good["headers"]["Location"] = told("URL of the created object, if it has one");
+        good["headers"]["Location"] = header("URL of the created object, if it has one");
     }
     let mut responses = Map::new();
     responses.insert(endpoint.gives.status.as_str().to_owned(), good);

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_has_at_least_one_event_and_at_most_what_fits() {
+    fn a_chunk_has_at_least_one_event_and_respects_the_limit() {
         let check = |sizes: &[usize], expected: usize| {
             let events = sizes.iter().map(|bytes| event(0, *bytes));
             assert_eq!(take_chunk(events).len(), expected, "{sizes:?}");

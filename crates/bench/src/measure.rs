@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_shown_in_fitting_units() {
+    fn durations_have_readable_units() {
         assert_eq!(format_duration(Duration::from_micros(12)), "12 µs");
         assert_eq!(format_duration(Duration::from_micros(1500)), "1.50 ms");
         assert_eq!(format_duration(Duration::from_millis(2500)), "2.50 s");

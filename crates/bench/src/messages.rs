@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_have_their_size_and_differ() {
+    fn generated_messages_have_the_requested_size_and_differ() {
         let mut messages = Messages::new(1);
         let first = messages.text();
         assert_eq!(first.len(), BYTES);

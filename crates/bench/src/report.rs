@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missed_goals_are_repeated_at_the_end() {
+    fn missed_goals_are_listed_again_at_the_end() {
         let mut report = Report::new(vec![("disk".to_owned(), "slow".to_owned())]);
         let mut table = Table::new("Things", ["thing", "time"]);
         table.row(["this".to_owned(), "1 µs".to_owned()]);

@@ -24,7 +24,7 @@ use crate::rng::Rng;
 use crate::secrets::places;
 use crate::violation::{BoxError, CampaignError, Violation, caught};
 
-use machine::{Machine, Shown};
+use machine::{Machine, MachineView};
 
 /// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ const PRIVATE: &str = "kept-on-this-machine-4711";
 struct World {
     machines: [Machine; 2],
     /// What each operation showed on the machine that made it.
-    shown: BTreeMap<ContentId, Shown>,
+    shown: BTreeMap<ContentId, MachineView>,
     rng: Rng,
     mistake: Option<ExchangeFault>,
     broken: Option<String>,
@@ -244,7 +244,9 @@ impl World {
         if common < sent.len() && common < known.len() {
             let unchanged = self.machines[to].log()? == known && self.machines[to].shown()? == before;
             if outcome.is_ok() || !unchanged {
-                self.broken = Some(format!("both had gone on, and the import was not refused: {outcome:?}"));
+                self.broken = Some(format!(
+                    "both threads had new operations, but the import was not refused: {outcome:?}"
+                ));
                 return Ok(what);
             }
             summary.diverged += 1;
@@ -285,7 +287,7 @@ impl World {
         to: usize,
         jump_to: Option<u64>,
         last: ContentId,
-        before: Shown,
+        before: MachineView,
     ) -> Result<(), BoxError> {
         let expected = self.shown.get(&last).ok_or("an operation that no machine made")?.clone();
         let skips = self.mistake == Some(ExchangeFault::FilesStayBehind);
@@ -311,7 +313,7 @@ impl World {
         to: usize,
         export: Vec<u8>,
         sent: &[ContentId],
-        before: &Shown,
+        before: &MachineView,
         summary: &mut ExchangeSummary,
     ) -> Result<String, BoxError> {
         let expected = sent.last().and_then(|last| self.shown.get(last)).ok_or("an unknown operation")?;
@@ -348,7 +350,7 @@ impl World {
     }
 
     /// The machine must show this.
-    fn expect(&mut self, at: usize, expected: &Shown, after: &str) {
+    fn expect(&mut self, at: usize, expected: &MachineView, after: &str) {
         let found = match self.machines[at].shown() {
             Ok(found) => found,
             Err(error) => {

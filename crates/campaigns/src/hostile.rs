@@ -53,7 +53,7 @@ pub enum Mistake {
 
 /// The result of all attacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survived {
+pub struct HostileSummary {
     /// Number of attacks.
     pub attacks: u64,
     /// Maximum additional memory.
@@ -67,7 +67,7 @@ pub struct Survived {
 }
 
 /// Measurements of a command.
-struct Measured {
+struct Measurements {
     status: ExitStatus,
     peak: u64,
     took: Duration,
@@ -84,7 +84,7 @@ pub fn share() -> Vec<(Attack, Wire)> {
 }
 
 /// Runs the program against a hostile server.
-pub fn hostile(plan: &HostilePlan) -> Result<Survived, CampaignError> {
+pub fn hostile(plan: &HostilePlan) -> Result<HostileSummary, CampaignError> {
     let program = find_program().map_err(CampaignError::trouble)?;
     let elsewhere = ElsewhereServer::start().map_err(CampaignError::trouble)?;
     let mut usual = 0;
@@ -96,7 +96,7 @@ pub fn hostile(plan: &HostilePlan) -> Result<Survived, CampaignError> {
             return Err(CampaignError::trouble(format!("an ordinary answer over {} fails", wire.name())));
         }
     }
-    let mut survived = Survived::default();
+    let mut survived = HostileSummary::default();
     for (step, (attack, wire)) in plan.attacks.iter().enumerate() {
         let name = format!("{} over {}", attack.name(), wire.name());
         let broken = |what: String| {
@@ -124,7 +124,7 @@ pub fn hostile(plan: &HostilePlan) -> Result<Survived, CampaignError> {
             return Err(broken(format!("the program ended with {}", measured.status)));
         }
         if elsewhere.visits() > 0 {
-            return Err(broken("the other host was contacted".to_owned()));
+            return Err(broken("a request went to the other host".to_owned()));
         }
         survived.attacks += 1;
         survived.growth = survived.growth.max(growth);
@@ -142,8 +142,8 @@ fn run(
     server: &HostileServer,
     attack: Option<Attack>,
     wire: Wire,
-) -> Result<Measured, CampaignError> {
-    let run = || -> Result<Measured, BoxError> {
+) -> Result<Measurements, CampaignError> {
+    let run = || -> Result<Measurements, BoxError> {
         let folder = tempfile::tempdir()?;
         let project = folder.path().join("project");
         fs::create_dir(&project)?;
@@ -175,7 +175,7 @@ fn run(
         loop {
             peak = peak.max(peak_memory(child.id()).unwrap_or_default());
             if let Some(status) = child.try_wait()? {
-                return Ok(Measured { status, peak, took: started.elapsed() });
+                return Ok(Measurements { status, peak, took: started.elapsed() });
             }
             if started.elapsed() > TIME * 2 {
                 child.kill()?;

@@ -26,7 +26,7 @@ pub enum CampaignError {
     #[error(transparent)]
     Violation(#[from] Violation),
     /// An error of the campaign itself.
-    #[error("the campaign could not go on: {0}")]
+    #[error("the campaign could not continue: {0}")]
     Trouble(#[from] BoxError),
 }
 

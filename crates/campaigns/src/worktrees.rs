@@ -71,7 +71,7 @@ pub fn worktrees(plan: WorktreePlan) -> Result<Vec<WorkerSummary>, CampaignError
     let sandbox = Sandbox::new(scratch.path(), retake()?, StoreLocation::Beside)?;
     sandbox.run_checked(PROJECT, &["take", "branch", "--name", "second"])?;
     sandbox.run_checked(PROJECT, &["take", "switch", "main"])?;
-    sandbox.run_checked(PROJECT, &["worktree", "add", "second", "../apart"])?;
+    sandbox.run_checked(PROJECT, &["worktree", "add", "second", "../worktree"])?;
     let mut rng = Rng::new(plan.seed);
     let outcomes: Vec<Result<WorkerSummary, BoxError>> = std::thread::scope(|scope| {
         let spawned: Vec<_> = WORKERS

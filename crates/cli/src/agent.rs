@@ -37,11 +37,11 @@ pub(crate) struct AgentFlags {
     /// Model to use, or PROVIDER/MODEL for both. Becomes the thread's setting.
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How hard the model thinks: off, low, medium, high or max. It holds for the thread from here on
-    /// [default: the thread's setting, then agent.effort, then the model's own default].
+    /// How hard the model thinks: off, low, medium, high or max. Becomes the
+    /// thread's setting [default: the thread's setting, then agent.effort, then the model's own default].
     #[arg(long, value_name = "LEVEL", value_parser = choice::<Effort>(), hide_possible_values = true)]
     pub(crate) effort: Option<Effort>,
-    /// What tools may do without being asked about [default: agent.approval].
+    /// What tools may do without your approval [default: agent.approval].
     #[arg(long, value_parser = choice::<Approve>(), value_name = "WHAT")]
     pub(crate) approve: Option<Approve>,
 }

@@ -26,11 +26,10 @@ const STYLES: styling::Styles = styling::Styles::styled()
     .placeholder(styling::AnsiColor::Cyan.on_default());
 
 const AFTER_HELP: &str = "\
-Start with `retake demo`, a one-minute tour in a temporary folder.
-Glossary: docs/glossary.md, or \"Glossary\" in the studio.
+Start with `retake demo`, a one-minute tour in a temporary folder. The glossary is docs/glossary.md, or \"Glossary\" in \
+the studio.
 
-Exit codes: 0 done, 1 failed, 2 usage error, 3 not found, 4 version conflict, 5 refused,
-6 store damaged, 7 disk error.";
+Exit codes: 0 done, 1 failed, 2 usage error, 3 not found, 4 version conflict, 5 refused, 6 store damaged, 7 disk error.";
 
 /// Options accepted by every command.
 #[derive(Args, Clone, Debug)]
@@ -180,7 +179,7 @@ pub(crate) enum Command {
     /// List providers and models, and which are ready to use.
     #[command(display_order = 10)]
     Models(commands::models::Arguments),
-    /// Store keys of providers in the keyring of the system, or in a file that only you can read.
+    /// Manage stored keys of providers.
     #[command(display_order = 11, visible_alias = "key")]
     Keys(commands::keys::Arguments),
 
@@ -256,6 +255,29 @@ mod tests {
 
     use super::*;
 
+    /// The first line that is not an example indented by two spaces, a heading, or a whole paragraph. Line breaks within
+    /// a paragraph give ragged lines on a terminal of another width.
+    fn badly_laid_out(after_help: &str) -> Option<&str> {
+        let lines: Vec<&str> = after_help.lines().collect();
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        lines.iter().enumerate().find_map(|(at, line)| {
+            let indent = line.len() - line.trim_start().len();
+            let is_broken = is_prose(line) && lines.get(at + 1).is_some_and(|next| is_prose(next));
+            (is_broken || ![0, 2].contains(&indent)).then_some(*line)
+        })
+    }
+
+    #[test]
+    fn bad_layout_of_help_is_found() {
+        for (text, expected) in [
+            ("Examples:\n  retake undo\n\nOne paragraph.\n\nAnother.", None),
+            ("Examples:\n    retake undo", Some("    retake undo")),
+            ("A paragraph\nin two lines.", Some("A paragraph")),
+        ] {
+            assert_eq!(badly_laid_out(text), expected);
+        }
+    }
+
     #[test]
     fn every_command_has_a_description_and_an_example() {
         let mut command = Arguments::command();
@@ -271,10 +293,11 @@ mod tests {
                 .collect();
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             assert!(about.len() > 5, "{name} has no description");
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             if below.is_empty() {
-                let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
                 assert!(after.contains("Example"), "{name} has no example");
             }
+            assert_eq!(badly_laid_out(&after), None, "{name}");
             seen += 1;
             waiting.extend(below);
         }

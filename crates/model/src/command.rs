@@ -393,7 +393,7 @@ pub enum CommandOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// No such take in the thread.
-    #[error("there is no such take in this thread; `retake tree` shows those there are")]
+    #[error("there is no such take in this thread; `retake tree` lists the takes")]
     NoSuchTake,
     /// No such entry in the take.
     #[error("there is no such entry in this take; it may have been deleted, and `retake history` shows when")]
@@ -402,7 +402,7 @@ pub enum CommandError {
     #[error("entry {} is in this take already", .0.short())]
     EntryExists(EntryId),
     /// The entry shows a picture that is neither stored nor supplied.
-    #[error("the entry shows picture {}, which is not stored; `retake entry add --attach` brings one along", .0.short())]
+    #[error("the entry shows picture {}, which is not stored; `retake entry add --attach` adds one", .0.short())]
     NoSuchPicture(ContentId),
     /// No such picture is attached to the draft.
     #[error("the draft has no picture {}; `retake draft` shows those it has", .0.short())]
@@ -414,27 +414,27 @@ pub enum CommandError {
         take: String,
     },
     /// Another take has that name.
-    #[error("a take called {0:?} exists already; choose another name")]
+    #[error("a take named {0:?} already exists; choose another name")]
     NameTaken(String),
     /// A thread needs at least one take.
     #[error("this is the thread's last take; delete the thread instead, or clear the take")]
     LastTake,
     /// The only take of a thread cannot be promoted.
-    #[error("this is the thread's only take, so it is a thread of its own already")]
+    #[error("this is the thread's only take, so there is nothing to promote")]
     OnlyTake,
     /// The prompt is empty.
     #[error("the prompt is empty, so there is nothing to ask; nothing was changed")]
     EmptyPrompt,
     /// The summary is empty.
     #[error(
-        "the summary is empty, so it cannot stand for the entries; nothing was changed. Try again, or with another model"
+        "the summary is empty, so it cannot replace the entries; nothing was changed. Try again, or with another model"
     )]
     EmptySummary,
     /// The take is no longer in that turn.
     #[error("the turn was undone or has ended elsewhere; nothing was changed")]
     TurnGone,
     /// The take has an unfinished turn.
-    #[error("a turn of this take has not ended; `retake resume` goes on with it, `retake stop` ends it")]
+    #[error("a turn of this take has not ended; `retake resume` resumes it, `retake stop` ends it")]
     TurnUnfinished,
     /// An entry changed after it was summarized.
     #[error("an entry was changed while the summary of it was written; nothing was compressed, try again")]

@@ -78,7 +78,7 @@ fn what(kind: NameKind) -> &'static str {
         NameKind::Take => "a take's name",
         NameKind::Tag => "a tag",
         NameKind::Role => "a role",
-        NameKind::Save => "a saved moment's name",
+        NameKind::Save => "the name of a saved version",
         NameKind::Preset => "a context preset's name",
     }
 }

@@ -132,7 +132,7 @@ impl MemoryObjects {
 impl Objects for MemoryObjects {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         match self.objects.get(&id) {
-            Some((held, bytes)) if *held == kind => Ok(Arc::clone(bytes)),
+            Some((stored, bytes)) if *stored == kind => Ok(Arc::clone(bytes)),
             _ => Err(ObjectError::Missing { kind, id }),
         }
     }

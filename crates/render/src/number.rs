@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn sizes_have_readable_units() {
         for (bytes, wanted) in [
             (0, "0 B"),
             (999, "999 B"),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn numbers_have_separators() {
         for (number, wanted) in
             [(0, "0"), (999, "999"), (1000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567")]
         {

@@ -90,7 +90,7 @@ fn turn_step(step: &TurnStep) -> String {
         TurnStep::Started { forked: None } => "sent a message".to_owned(),
         TurnStep::Started { forked: Some(forked) } => format!("retried in take {}", forked.name),
         TurnStep::Answered => "answered".to_owned(),
-        TurnStep::Asked { tool, .. } => format!("requested {tool}"),
+        TurnStep::ApprovalRequested { tool, .. } => format!("requested {tool}"),
         TurnStep::ToolStarted { tool, .. } => format!("runs {tool}"),
         TurnStep::ToolEnded { tool, outcome, .. } => format!("{tool} {}", what(outcome)),
         TurnStep::CalledAgain => "called the model again".to_owned(),

@@ -13,15 +13,15 @@ use std::time::Instant;
 
 use retake_store::{SearchOrder, SearchQuery, ThreadFilter};
 
-use crate::texts::Dice;
+use crate::texts::Rng;
 use crate::world::World;
 
 fn main() {
     let world = World::new();
-    let mut dice = Dice(42);
+    let mut rng = Rng(42);
     // A few words are frequent, most are rare.
     let mut word = || {
-        let roll = dice.below(1 << 30) as f64 / f64::from(1 << 30);
+        let roll = rng.below(1 << 30) as f64 / f64::from(1 << 30);
         format!("w{}", (roll.powi(4) * 30_000.0) as u64)
     };
     for number in 0..100 {
@@ -37,8 +37,8 @@ fn main() {
                     text
                 })
                 .collect();
-            let said: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
-            world.say_all(thread, &said);
+            let entries: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
+            world.say_all(thread, &entries);
         }
     }
     let reading = world.store.read().expect("a read transaction");

@@ -35,7 +35,7 @@ pub enum OpenError {
     #[error("{0} is not a Retake store; it was not changed")]
     Foreign(String),
     /// The linked SQLite is not safe with several writers.
-    #[error("this build carries SQLite {0}, which can damage a store; at least 3.51.3 is needed")]
+    #[error("this build contains SQLite {0}, which can damage a store; at least 3.51.3 is needed")]
     OldSqlite(&'static str),
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -160,8 +160,8 @@ impl Store {
             None => Ok(CHECK_OK.to_owned()),
         });
         match sound {
-            Ok(said) if said == CHECK_OK => None,
-            Ok(said) => Some(format!("the runtime database (trace and running turns): {said}")),
+            Ok(answer) if answer == CHECK_OK => None,
+            Ok(answer) => Some(format!("the runtime database (trace and running turns): {answer}")),
             Err(StoreError::Newer { .. }) => None,
             Err(error) => Some(format!("the runtime database (trace and running turns): {error}")),
         }

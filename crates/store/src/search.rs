@@ -50,7 +50,7 @@ pub struct SearchIndex {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// More words than a search may have.
-    #[error("a search has at most {limit} words; leave some out")]
+    #[error("a search has at most {limit} words; use fewer")]
     TooManyWords { limit: usize },
     /// The index has the format of another version.
     #[error("the search index was made by another version of Retake and will be rebuilt")]

@@ -41,7 +41,7 @@ impl Choice for FileList {
     const CHOICES: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Files, "files", "The take's files"),
         (Self::ContextFiles, "context", "Files whose content goes into the next request"),
-        (Self::Screenshots, "screenshots", "Images that go into the next request"),
+        (Self::Screenshots, "screenshots", "Pictures that go into the next request"),
     ];
 }
 

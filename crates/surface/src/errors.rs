@@ -397,7 +397,7 @@ impl From<TurnError> for Failure {
             TurnError::Folder(_) => Code::FilesFailed,
             TurnError::Provider(_) | TurnError::Attachment(_) | TurnError::TooLong { .. } => Code::Refused,
             TurnError::NotActive
-            | TurnError::Apart
+            | TurnError::InWorktree
             | TurnError::Gone
             | TurnError::OtherCommit { .. }
             | TurnError::NoStartCommit => Code::Conflict,

@@ -61,7 +61,7 @@ pub fn named_failures() -> Vec<(&'static str, Failure)> {
     all
 }
 
-type Named = Vec<(&'static str, Failure)>;
+type NamedFailures = Vec<(&'static str, Failure)>;
 
 fn text() -> String {
     "NAME".to_owned()
@@ -95,7 +95,7 @@ fn root_path() -> RootPath {
     RootPath::main(tree_path())
 }
 
-fn of_store(all: &mut Named) {
+fn of_store(all: &mut NamedFailures) {
     samples!(all, StoreError {
         StoreError::DiskFull => StoreError::DiskFull,
         StoreError::Unsure => StoreError::Unsure,
@@ -135,7 +135,7 @@ fn of_store(all: &mut Named) {
     });
 }
 
-fn of_workspace(all: &mut Named) {
+fn of_workspace(all: &mut NamedFailures) {
     samples!(all, WorkspaceError {
         WorkspaceError::NotAFolder { .. } => WorkspaceError::NotAFolder { path: "/a".into(), error: denied() },
         WorkspaceError::Home { .. } => WorkspaceError::Home { path: "/home".into() },
@@ -167,7 +167,7 @@ fn of_workspace(all: &mut Named) {
     });
 }
 
-fn of_changes(all: &mut Named) {
+fn of_changes(all: &mut NamedFailures) {
     samples!(all, ChangeError {
         ChangeError::Conflict { .. } => ChangeError::Conflict { expected: 7, current: 8 },
         ChangeError::NoSuchThread(_) => ChangeError::NoSuchThread(thread()),
@@ -246,7 +246,7 @@ fn of_changes(all: &mut Named) {
     });
 }
 
-fn of_files(all: &mut Named) {
+fn of_files(all: &mut NamedFailures) {
     samples!(all, FileError {
         FileError::Change(_) => FileError::Change(ChangeError::ThreadDeleted),
         FileError::Read(_) => FileError::Read(ReadError::NoSuchThread(thread())),
@@ -346,7 +346,7 @@ fn unchanged() -> ChangeOutcome {
     }
 }
 
-fn of_reading(all: &mut Named) {
+fn of_reading(all: &mut NamedFailures) {
     samples!(all, ReadError {
         ReadError::NoSuchThread(_) => ReadError::NoSuchThread(thread()),
         ReadError::NoSuchVersion { .. } => ReadError::NoSuchVersion { asked: 9, current: 8 },
@@ -382,7 +382,7 @@ fn of_reading(all: &mut Named) {
     });
 }
 
-fn of_agent(all: &mut Named) {
+fn of_agent(all: &mut NamedFailures) {
     let insecure = || EndpointError::Insecure { provider: text(), host: text() };
     let document = || Unattachable::NoDocuments { provider: text(), model: text() };
     samples!(all, TurnError {
@@ -390,7 +390,7 @@ fn of_agent(all: &mut Named) {
         TurnError::Nothing => TurnError::Nothing,
         TurnError::NoSuchTake => TurnError::NoSuchTake,
         TurnError::NotActive => TurnError::NotActive,
-        TurnError::Apart => TurnError::Apart,
+        TurnError::InWorktree => TurnError::InWorktree,
         TurnError::Gone => TurnError::Gone,
         TurnError::TooLong { .. } => TurnError::TooLong { tokens: 9, window: 8, model: text() },
         TurnError::OtherCommit { .. } => TurnError::OtherCommit { start: text(), short: text(), now: text() },

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use chaos::{Chaos, chaos};
-pub use streams::{ScriptedAnswer, call, events, said};
+pub use streams::{ScriptedAnswer, call, events, text_answer};
 
 /// A recorded request.
 #[derive(Clone, Debug, Default)]

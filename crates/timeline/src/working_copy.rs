@@ -173,8 +173,8 @@ impl WorkingCopy {
 }
 
 /// A locked folder.
-struct FolderSession<'desk> {
-    working_copy: &'desk WorkingCopy,
+struct FolderSession<'copy> {
+    working_copy: &'copy WorkingCopy,
     recovered: Option<RecoveredMove>,
     emptied: Vec<PathReport>,
     /// The files that a plan was made for; `None` accepts any.

@@ -22,7 +22,7 @@ const PER_TOP: usize = 100;
 const ROUNDS: usize = 3;
 
 /// Content that is generated on demand, about as fast as a store decompresses it.
-struct Made {
+struct GeneratedContent {
     trees: MemoryObjects,
     seeds: HashMap<ContentId, u64>,
 }
@@ -39,7 +39,7 @@ fn text(seed: u64) -> Vec<u8> {
     bytes
 }
 
-impl Objects for Made {
+impl Objects for GeneratedContent {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         match self.seeds.get(&id) {
             Some(seed) => Ok(text(*seed).into()),
@@ -48,7 +48,7 @@ impl Objects for Made {
     }
 }
 
-impl Made {
+impl GeneratedContent {
     fn file(&mut self, seed: u64) -> Node {
         let bytes = text(seed);
         let content = ContentId::of(Kind::Blob, &bytes);
@@ -99,7 +99,7 @@ fn main() {
     let place = tempfile::tempdir().expect("a temporary folder");
     let work = place.path().join("work");
     std::fs::create_dir(&work).expect("a new folder");
-    let mut made = Made { trees: MemoryObjects::default(), seeds: HashMap::new() };
+    let mut made = GeneratedContent { trees: MemoryObjects::default(), seeds: HashMap::new() };
     let (tree, paths) = made.tree(files);
 
     let time = Instant::now();
@@ -146,7 +146,7 @@ fn main() {
 
 fn compare(
     label: &str,
-    made: &Made,
+    made: &GeneratedContent,
     work: &Path,
     git: &Git,
     whole: &str,
@@ -182,31 +182,31 @@ fn compare(
     print(label, &mut ours, &mut theirs);
 }
 
-fn open_worktree(made: &Made, tree: ContentId, work: &Path, place: &Path) {
+fn open_worktree(made: &GeneratedContent, tree: ContentId, work: &Path, place: &Path) {
     let (mut ours, mut theirs, mut durable) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let apart = place.join("apart");
+        let copy = place.join("copy");
         sync(work);
         let time = Instant::now();
-        let copied = Command::new("cp").args(["-a", "--reflink=auto"]).arg(work).arg(&apart).status();
+        let copied = Command::new("cp").args(["-a", "--reflink=auto"]).arg(work).arg(&copy).status();
         assert!(copied.is_ok_and(|status| status.success()));
         theirs.push(milliseconds(time));
         sync(work);
         durable.push(milliseconds(time));
-        std::fs::remove_dir_all(&apart).expect("a writable file");
+        std::fs::remove_dir_all(&copy).expect("a writable file");
 
-        std::fs::create_dir(&apart).expect("a new folder");
+        std::fs::create_dir(&copy).expect("a new folder");
         sync(work);
         let time = Instant::now();
-        lay_out(made, tree, &apart, Some(work));
+        lay_out(made, tree, &copy, Some(work));
         ours.push(milliseconds(time));
-        std::fs::remove_dir_all(&apart).expect("a writable file");
+        std::fs::remove_dir_all(&copy).expect("a writable file");
     }
-    print("open apart, durable, and cp -a", &mut ours.clone(), &mut theirs);
+    print("open copy, durable, and cp -a", &mut ours.clone(), &mut theirs);
     print("the same, and cp -a with a sync", &mut ours, &mut durable);
 }
 
-fn lay_out(made: &Made, tree: ContentId, target: &Path, copy_source: Option<&Path>) {
+fn lay_out(made: &GeneratedContent, tree: ContentId, target: &Path, copy_source: Option<&Path>) {
     let root = copy_source.map(|copy_source| OpenRoot::open(copy_source).expect("a folder"));
     let done = materialise(&copy::Request {
         target: &OpenRoot::open(target).expect("a folder"),

@@ -226,7 +226,7 @@ pub struct ApplyError {
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
     /// The caller cancelled it.
-    #[error("cancelled; the files are as before")]
+    #[error("cancelled")]
     Cancelled,
     /// The root cannot be opened or written.
     #[error("the folder cannot be written")]

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_mark_is_no_mark() {
+    fn an_invalid_mark_is_ignored() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let long = "0".repeat(2000);
         for text in ["", "..", "not an id", "\u{1b}[31m", &long] {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_folder_is_refused() {
+    fn a_path_other_than_a_folder_is_refused() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let file = place.path().join("file");
         std::fs::write(&file, "").expect("a new file");
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_carry_a_mark_is_unsupported() {
+    fn a_filesystem_without_marks_is_reported() {
         // Kernel file systems accept no user attributes from anyone.
         assert_eq!(mark(Path::new("/proc/self"), project(1)).expect("no failure"), MarkOutcome::Unsupported);
     }

@@ -22,8 +22,9 @@ fn find_suitable_root(
 ) -> PathBuf {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let work_tree = git::work_tree(&cwd);
-    let meant = |folder: &&Path| (known(folder) || work_tree.as_deref() == Some(*folder)) && suitable(folder);
-    cwd.ancestors().find(meant).map_or_else(|| cwd.clone(), Path::to_owned)
+    let is_root =
+        |folder: &&Path| (known(folder) || work_tree.as_deref() == Some(*folder)) && suitable(folder);
+    cwd.ancestors().find(is_root).map_or_else(|| cwd.clone(), Path::to_owned)
 }
 
 #[cfg(test)]
@@ -31,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_known_project_then_the_work_tree_then_here() {
+    fn the_root_is_the_nearest_project_or_work_tree_or_the_folder() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let top = place.path().canonicalize().expect("it exists");
         let deep = top.join("repository/source/deep");
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_gone_is_still_named() {
+    fn the_root_of_a_missing_folder_is_found() {
         let gone = Path::new("/nowhere/at/all");
         assert_eq!(find_root(gone, |_| false), gone);
     }

@@ -49,7 +49,7 @@ pub enum RuleError {
     #[error("invalid path pattern {0:?}: {1}")]
     Path(String, String),
     /// The tool has no path.
-    #[error("`shell` has no path; a command may go anywhere")]
+    #[error("`shell` has no path; a command can access any path")]
     NoPath,
     /// The tool has no command.
     #[error("only `shell` has a command")]

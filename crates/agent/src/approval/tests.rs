@@ -19,7 +19,7 @@ fn place() -> CallSite<'static> {
 }
 
 #[test]
-fn the_mode_decides_where_no_rule_does() {
+fn the_mode_applies_without_a_matching_rule() {
     use Decision::{Allow, Ask, Deny};
     let check = |mode: ApprovalMode, expected: [Decision; 3]| {
         let policy = policy(mode, json!([]));
@@ -57,7 +57,7 @@ fn the_mode_decides_where_no_rule_does() {
 }
 
 #[test]
-fn the_strictest_rule_that_matches_decides() {
+fn the_strictest_matching_rule_wins() {
     let rules = json!([
         {"tool": "shell", "command": "cargo *", "decision": "allow"},
         {"tool": "shell", "command": "cargo publish *", "decision": "ask"},
@@ -112,7 +112,7 @@ fn the_strictest_rule_that_matches_decides() {
 }
 
 #[test]
-fn remembered_calls_are_exact_and_lift_no_denial() {
+fn remembered_calls_match_exactly_and_override_no_deny_rule() {
     let exact = call("shell", json!({"command": "make && ./run"}));
     let known = fingerprint(&exact, "project", tools::VERSION);
     let remembered = |name: &Fingerprint| *name == known;

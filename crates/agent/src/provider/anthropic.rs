@@ -68,9 +68,9 @@ struct StopDetails {
 
 impl Anthropic {
     pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, DecodeError> {
-        let said: StreamEvent = serde_json::from_str(&event.data)?;
-        match said.r#type.as_str() {
-            "message_start" => self.start(said.message, assembly)?,
+        let parsed: StreamEvent = serde_json::from_str(&event.data)?;
+        match parsed.r#type.as_str() {
+            "message_start" => self.start(parsed.message, assembly)?,
             "content_block_start"
             | "content_block_delta"
             | "content_block_stop"
@@ -78,23 +78,23 @@ impl Anthropic {
             | "message_stop"
                 if !self.started =>
             {
-                return Err(DecodeError::protocol(format!("{} before message_start", said.r#type)));
+                return Err(DecodeError::protocol(format!("{} before message_start", parsed.r#type)));
             }
-            "content_block_start" => self.begin(said.index, said.content_block, assembly)?,
+            "content_block_start" => self.begin(parsed.index, parsed.content_block, assembly)?,
             "content_block_delta" => {
-                let place = self.place(said.index)?;
-                let piece = said.delta.ok_or_else(|| DecodeError::protocol("a delta without a delta"))?;
+                let place = self.place(parsed.index)?;
+                let piece = parsed.delta.ok_or_else(|| DecodeError::protocol("a delta without a delta"))?;
                 more(place, piece, assembly)?;
             }
             "content_block_stop" => {
-                let place = self.place(said.index)?;
+                let place = self.place(parsed.index)?;
                 if assembly.is_ended(place) {
                     return Err(DecodeError::protocol("a block ends twice"));
                 }
                 assembly.end(place);
             }
             "message_delta" => {
-                if let Some(delta) = said.delta {
+                if let Some(delta) = parsed.delta {
                     let details =
                         delta.stop_details.and_then(|details| details.explanation.or(details.category));
                     assembly.set_stop_detail(details.as_deref());
@@ -105,7 +105,7 @@ impl Anthropic {
                         assembly.set_stop(stop(&reason));
                     }
                 }
-                count(said.usage.as_deref(), assembly);
+                count(parsed.usage.as_deref(), assembly);
             }
             "message_stop" => return Ok(Flow::Finished),
             // `ping`, and future events.

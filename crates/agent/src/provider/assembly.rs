@@ -456,7 +456,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_that_is_no_object_is_kept_and_marked() {
+    fn input_other_than_an_object_is_preserved_and_marked_invalid() {
         let check = |text: &str, kept: &str, marked: bool| {
             let mut assembly = Assembly::new(Wire::Chat);
             let block = assembly.begin_call("c", "read").expect("room");
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_cut_off_is_marked_even_if_it_looks_whole() {
+    fn a_truncated_call_is_marked_even_if_its_input_parses() {
         let check = |ended: bool, stop: Option<Stop>, input: &str, marked: bool| {
             let mut assembly = Assembly::new(Wire::Anthropic);
             let block = assembly.begin_call("c", "list").expect("room");
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_cannot_fill_the_memory() {
+    fn the_size_of_an_answer_is_limited() {
         let piece = "x".repeat(1 << 20);
         let mut assembly = Assembly::new(Wire::Anthropic);
         let block = assembly.begin_text().expect("room");
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_with_the_same_id_are_told_apart() {
+    fn calls_with_the_same_id_are_distinguished() {
         let mut assembly = Assembly::new(Wire::Gemini);
         for _ in 0..5_000 {
             let block = assembly.begin_call("same", "read").expect("room");
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_blocks_are_left_out_but_sealed_ones_stay() {
+    fn empty_blocks_are_dropped_unless_they_carry_a_signature() {
         let mut assembly = Assembly::new(Wire::Anthropic);
         assembly.begin_text().expect("room");
         assembly.begin_thinking().expect("room");

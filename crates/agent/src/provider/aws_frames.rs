@@ -19,7 +19,7 @@ const PRELUDE: usize = 12;
 /// Collects events from the frames of a stream.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
-    held: Vec<u8>,
+    buffered: Vec<u8>,
 }
 
 /// Why bytes are not valid frames.
@@ -34,10 +34,10 @@ pub(super) enum BadFrames {
 impl FrameReader {
     /// Adds bytes, and appends every completed event to `events`.
     pub(super) fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), BadFrames> {
-        self.held.extend_from_slice(bytes);
+        self.buffered.extend_from_slice(bytes);
         let mut done = 0;
         let read = loop {
-            let rest = &self.held[done..];
+            let rest = &self.buffered[done..];
             let Some(length) = rest.first_chunk::<4>().map(|length| u32::from_be_bytes(*length) as usize)
             else {
                 break Ok(());
@@ -57,13 +57,13 @@ impl FrameReader {
             }
             done += length;
         };
-        self.held.drain(..done);
+        self.buffered.drain(..done);
         read
     }
 
     /// Ends the stream.
     pub(super) fn finish(&self) -> Result<(), BadFrames> {
-        if self.held.is_empty() {
+        if self.buffered.is_empty() {
             return Ok(());
         }
         Err(BadFrames::Garbled("the stream ended within a frame".to_owned()))
@@ -98,13 +98,17 @@ fn event(frame: &[u8]) -> Result<Option<Event>, BadFrames> {
 fn failure(kind: &str, payload: &[u8]) -> Event {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]
-    struct Said {
+    struct FailurePayload {
         #[serde(alias = "Message")]
         message: String,
         original_message: String,
     }
-    let said: Said = serde_json::from_slice(payload).unwrap_or_default();
-    let message = if said.original_message.is_empty() { said.message } else { said.original_message };
+    let failure_payload: FailurePayload = serde_json::from_slice(payload).unwrap_or_default();
+    let message = if failure_payload.original_message.is_empty() {
+        failure_payload.message
+    } else {
+        failure_payload.original_message
+    };
     let kind = match kind {
         "throttlingException" => "rate_limit_error",
         "serviceUnavailableException" => "overloaded_error",
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_out_however_the_bytes_arrive() {
+    fn events_are_independent_of_how_bytes_are_chunked() {
         let stream = [chunk("{\"a\":1}"), frame("event", ("event", "later"), "{}"), chunk("ä")].concat();
         for size in [1, 7, 1000] {
             let (mut reader, mut events) = (FrameReader::default(), Vec::new());
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_kind_and_words() {
+    fn a_failure_preserves_its_kind_and_message() {
         let mut events = Vec::new();
         let bytes = frame("exception", ("exception", "throttlingException"), r#"{"message":"slow down"}"#);
         FrameReader::default().feed(&bytes, &mut events).expect("a frame");
@@ -166,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_frames_are_refused() {
+    fn bytes_that_are_not_frames_are_refused() {
         let mut broken = chunk("x");
         let last = broken.len() - 1;
         broken[last] ^= 1;

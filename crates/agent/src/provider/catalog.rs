@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_belong_to_the_model_whoever_serves_it() {
+    fn limits_depend_on_the_model_and_not_on_the_provider() {
         let check = |model: &str, context: u64, output: u32| {
             let found = limits(model);
             assert_eq!((found.context, found.output, found.known), (context, output, true), "{model}");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn no_row_hides_another() {
+    fn no_row_of_the_catalog_shadows_another() {
         for (at, row) in TABLE.iter().enumerate() {
             let first = TABLE.iter().position(|other| is_version(row.name, other.name));
             assert_eq!(first, Some(at), "{}", row.name);

@@ -34,7 +34,7 @@ use super::key_store::{KeyStore, KeyStoreError};
 use super::known::{KNOWN_PROVIDERS, KnownProvider, OFFLINE, dialect, known};
 use super::{Dialect, Platform, Secret, SignIn, Wire, plain_model};
 use key_lookup::{key, key_hint};
-use platform::{Asked, Hosted, hosted, platform_of, wire_of};
+use platform::{PlatformProvider, ProviderSelection, hosted, platform_of, wire_of};
 
 /// The configuration of a provider: `[providers.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -280,8 +280,9 @@ pub fn resolve(
     let key_hint = key_hint(name, config, known);
     let wire = wire(name, config, known, wire_of(platform, model))?;
     let key = if config.token_command.is_some() { None } else { key(name, config, known, environment)? };
-    let asked = Asked { name, config, wire, model, has_key: key.is_some() };
-    let Hosted { platform, base_url, sign_in, headers } = hosted(platform, &asked, environment)?;
+    let selection = ProviderSelection { name, config, wire, model, has_key: key.is_some() };
+    let PlatformProvider { platform, base_url, sign_in, headers } =
+        hosted(platform, &selection, environment)?;
     let base_url = base_url.as_deref().or(config.base_url.as_deref()).or(known.map(|known| known.base_url));
     let base_url =
         base_url.ok_or_else(|| incomplete("base_url", "an address such as https://api.example.org/v1"))?;

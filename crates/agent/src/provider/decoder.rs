@@ -137,11 +137,11 @@ pub(super) fn error(broken: DecodeError) -> CallError {
         }
         DecodeError::Server { status, kind, message } => {
             let fault = status::fault(status, &kind, &message);
-            let said = if message.is_empty() { kind } else { message };
-            let said = if said.is_empty() { "An error without words".to_owned() } else { said };
-            let said = status::sentence(&said, status);
-            let said = format!("{said} The server reported this in the middle of the answer.");
-            CallError { status: Some(status), ..CallError::new(fault, said) }
+            let text = if message.is_empty() { kind } else { message };
+            let text = if text.is_empty() { "An error without words".to_owned() } else { text };
+            let text = status::sentence(&text, status);
+            let text = format!("{text} The server reported this in the middle of the answer.");
+            CallError { status: Some(status), ..CallError::new(fault, text) }
         }
     }
 }

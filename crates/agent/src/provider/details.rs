@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_of_one_item_become_one() {
+    fn pieces_of_one_item_are_joined() {
         let check = |pieces: &[&str], expected: &str| {
             let mut details = Details::default();
             for piece in pieces {

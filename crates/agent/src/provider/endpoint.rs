@@ -87,7 +87,7 @@ pub enum EndpointError {
         name: String,
     },
     /// A secret would be sent unencrypted.
-    #[error("a key would go to {host} in the clear; use https, or leave the key of {provider} out")]
+    #[error("a key would go to {host} unencrypted; use https, or remove the key of {provider}")]
     Insecure {
         /// The provider.
         provider: String,
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wire_has_its_address() {
+    fn each_wire_has_its_own_address() {
         let check = |wire: Wire, base: &str, expected: &str| {
             let target = endpoint(wire, base).target().expect("a good endpoint");
             assert_eq!(target.url.as_str(), expected);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_never_goes_out_in_the_clear() {
+    fn a_key_is_never_sent_unencrypted() {
         let check = |base: &str, key: bool, header: Option<&str>, good: bool| {
             let mut endpoint = endpoint(Wire::Chat, base);
             if !key {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_secret_is_shown() {
+    fn debug_output_has_no_secret() {
         let mut endpoint = endpoint(Wire::Anthropic, "https://a.test?api-key=in-the-query");
         endpoint.headers.push(("X-Own".to_owned(), "hidden-value".to_owned()));
         endpoint.headers.push(("Authorization".to_owned(), "Bearer other-key-7".to_owned()));

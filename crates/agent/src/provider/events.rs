@@ -83,8 +83,8 @@ impl EventReader {
     }
 
     fn line_ended(&mut self) -> Result<Option<Event>, EventStreamError> {
-        let held = std::mem::take(&mut self.line);
-        let mut line = held.as_slice();
+        let line_bytes = std::mem::take(&mut self.line);
+        let mut line = line_bytes.as_slice();
         if !self.begun {
             self.begun = true;
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_become_events() {
+    fn lines_are_parsed_into_events() {
         let check = |text: &str, expected: &[(Option<&str>, &str)]| {
             let (events, wrong) = read(&[text.as_bytes()]);
             let expected: Vec<(Option<String>, String)> =
@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_damage_is_given_out() {
+    fn events_before_a_damaged_one_are_returned() {
         let (events, wrong) = read(&[b"data: a\n\ndata: \xff\n\ndata: c\n\n"]);
         assert_eq!(events, [(None, "a".to_owned())]);
         assert_eq!(wrong, Some(EventStreamError::NotText));
     }
 
     #[test]
-    fn an_event_cannot_fill_the_memory() {
+    fn the_size_of_an_event_is_limited() {
         let chunk = vec![b'x'; 1 << 20];
         let mut reader = EventReader::new();
         let refused =
@@ -187,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_how_a_stream_is_cut(
+        fn events_are_independent_of_how_the_stream_is_chunked(
             lines in prop::collection::vec("(data|event|id|x)?:? ?[a-zé✓]{0,5}", 0..20),
             endings in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n", "\n\n"]), 20),
             sizes in prop::collection::vec(1_usize..7, 1..10),

@@ -114,8 +114,8 @@ impl CallError {
     /// Whether the provider refuses thoughts that are bound to another request, account or model. The request
     /// can be retried without them.
     pub(crate) fn refuses_thoughts(&self) -> bool {
-        let said = self.message.to_lowercase();
-        let about = |words: &[&str]| words.iter().all(|word| said.contains(word));
+        let text = self.message.to_lowercase();
+        let about = |words: &[&str]| words.iter().all(|word| text.contains(word));
         self.status == Some(400)
             && self.partial.blocks.is_empty()
             && (about(&["bound to a different conversation"])

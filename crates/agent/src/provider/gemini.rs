@@ -75,17 +75,17 @@ impl Gemini {
         if event.data.trim() == "[DONE]" {
             return Ok(Flow::Finished);
         }
-        let said: StreamChunk = serde_json::from_str(&event.data)?;
-        assembly.set_response_id(said.response_id.as_deref());
-        assembly.set_model(said.model_version.as_deref());
-        if let Some(counts) = said.usage_metadata.filter(|counts| counts.get() != "null") {
+        let parsed: StreamChunk = serde_json::from_str(&event.data)?;
+        assembly.set_response_id(parsed.response_id.as_deref());
+        assembly.set_model(parsed.model_version.as_deref());
+        if let Some(counts) = parsed.usage_metadata.filter(|counts| counts.get() != "null") {
             assembly.set_usage(usage(Wire::Gemini, &counts, None));
         }
-        if let Some(Feedback { block_reason: Some(reason), block_reason_message }) = said.prompt_feedback {
+        if let Some(Feedback { block_reason: Some(reason), block_reason_message }) = parsed.prompt_feedback {
             assembly.set_stop_detail(Some(&block_reason_message.unwrap_or(reason)));
             assembly.set_stop(Stop::Refusal);
         }
-        let candidates = said.candidates.unwrap_or_default();
+        let candidates = parsed.candidates.unwrap_or_default();
         let first = candidates.into_iter().find(|candidate| candidate.index.unwrap_or(0) == 0);
         let Some(candidate) = first else { return Ok(Flow::More) };
         let parts = candidate.content.and_then(|content| content.parts);

@@ -48,8 +48,8 @@ pub(super) fn of_address(address: &str) -> Vec<Secret> {
     let mut found = vec![url.username().to_owned(), url.password().unwrap_or_default().to_owned()];
     // Both encoded and decoded, because a server may quote either.
     let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let meant = url.query_pairs();
-    let pairs = written.map(|(name, value)| (name.into(), value.into())).chain(meant);
+    let query_pairs = url.query_pairs();
+    let pairs = written.map(|(name, value)| (name.into(), value.into())).chain(query_pairs);
     for (name, value) in pairs {
         if is_secret_name(&name) || is_like_a_key(&value) {
             parts(&value, &mut found);
@@ -101,7 +101,7 @@ fn credentials(token: &str, found: &mut Vec<String>) {
 /// Decodes base64, if the result is text with a colon, as in `Basic` authorization.
 fn decoded(token: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(token.len() * 3 / 4);
-    let (mut held, mut bits) = (0_u32, 0);
+    let (mut bit_buffer, mut bits) = (0_u32, 0);
     for letter in token.trim_end_matches('=').bytes() {
         let six = match letter {
             b'A'..=b'Z' => letter - b'A',
@@ -111,10 +111,10 @@ fn decoded(token: &str) -> Option<String> {
             b'/' | b'_' => 63,
             _ => return None,
         };
-        (held, bits) = ((held << 6 | u32::from(six)) & 0xffff, bits + 6);
+        (bit_buffer, bits) = ((bit_buffer << 6 | u32::from(six)) & 0xffff, bits + 6);
         if bits >= 8 {
             bits -= 8;
-            bytes.push((held >> bits & 0xff) as u8);
+            bytes.push((bit_buffer >> bits & 0xff) as u8);
         }
     }
     String::from_utf8(bytes).ok().filter(|text| text.contains(':'))
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_secret_in_a_header_is_hidden_alone() {
+    fn each_secret_in_a_header_is_removed_separately() {
         let check = |name: &str, value: &str, text: &str, expected: &str| {
             assert_eq!(redact(name, value, text), expected, "{name}: {value}");
         };

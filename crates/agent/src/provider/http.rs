@@ -219,8 +219,8 @@ async fn stream(
         if status::is_report(&body) {
             return Err(decoder::error(status::reported(&body)));
         }
-        let said = status::shorten(&body);
-        let message = format!("{}: {kind} came where a stream was asked for: {said}", endpoint.provider);
+        let excerpt = status::shorten(&body);
+        let message = format!("{}: {kind} came where a stream was asked for: {excerpt}", endpoint.provider);
         return Err(CallError::new(Fault::Protocol, message));
     }
     read(response, endpoint, decoder, on).await
@@ -237,13 +237,13 @@ async fn read(
     let mut total = 0_u64;
     let mut whole_since = None;
     loop {
-        let patience = if decoder.is_whole() {
+        let idle_limit = if decoder.is_whole() {
             let since = *whole_since.get_or_insert_with(Instant::now);
             endpoint.timeouts.stall.min(REST.saturating_sub(since.elapsed()))
         } else {
             endpoint.timeouts.stall
         };
-        let arrived = match timeout(patience, response.chunk()).await {
+        let arrived = match timeout(idle_limit, response.chunk()).await {
             // A complete answer needs no clean end of the stream.
             Err(_) | Ok(Err(_)) if decoder.is_whole() => return Ok(()),
             Err(_) => return Err(stalled("nothing more came", endpoint.timeouts.stall)),

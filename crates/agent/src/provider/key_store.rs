@@ -82,12 +82,12 @@ pub enum KeyStoreError {
 /// How the file stores a key.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
-enum Noted {
+enum StoredKey {
     Here { key: String },
     Elsewhere(String),
 }
 
-type Notes = BTreeMap<String, Noted>;
+type StoredKeys = BTreeMap<String, StoredKey>;
 
 impl KeyStore {
     /// The keys of the current user. `RETAKE_KEYRING=off` disables the keyring.
@@ -115,9 +115,9 @@ impl KeyStore {
 
     /// The providers with a stored key, and where each key is.
     pub fn list(&self) -> Result<BTreeMap<String, KeyPlace>, KeyStoreError> {
-        let place = |noted: &Noted| match noted {
-            Noted::Here { .. } => KeyPlace::File,
-            Noted::Elsewhere(_) => KeyPlace::Keyring,
+        let place = |noted: &StoredKey| match noted {
+            StoredKey::Here { .. } => KeyPlace::File,
+            StoredKey::Elsewhere(_) => KeyPlace::Keyring,
         };
         Ok(self.read()?.iter().map(|(name, noted)| (name.clone(), place(noted))).collect())
     }
@@ -126,8 +126,8 @@ impl KeyStore {
     pub fn get(&self, provider: &str) -> Result<Option<Secret>, KeyStoreError> {
         match self.read()?.get(provider) {
             None => Ok(None),
-            Some(Noted::Here { key }) => Ok(Some(Secret::new(key))),
-            Some(Noted::Elsewhere(_)) => {
+            Some(StoredKey::Here { key }) => Ok(Some(Secret::new(key))),
+            Some(StoredKey::Elsewhere(_)) => {
                 let failed =
                     |reason: String| KeyStoreError::Keyring { provider: provider.to_owned(), reason };
                 let keyring =
@@ -146,9 +146,9 @@ impl KeyStore {
         // A machine without a keyring session may have the program, but no service that responds to it.
         let taken = self.keyring.as_ref().is_some_and(|keyring| keyring.set(provider, key).is_ok());
         let (noted, place) = if taken {
-            (Noted::Elsewhere("keyring".to_owned()), KeyPlace::Keyring)
+            (StoredKey::Elsewhere("keyring".to_owned()), KeyPlace::Keyring)
         } else {
-            (Noted::Here { key: key.reveal().to_owned() }, KeyPlace::File)
+            (StoredKey::Here { key: key.reveal().to_owned() }, KeyPlace::File)
         };
         notes.insert(provider.to_owned(), noted);
         self.write(&notes)?;
@@ -160,8 +160,8 @@ impl KeyStore {
         let mut notes = self.read()?;
         let place = match notes.remove(provider) {
             None => return Ok(None),
-            Some(Noted::Here { .. }) => KeyPlace::File,
-            Some(Noted::Elsewhere(_)) => {
+            Some(StoredKey::Here { .. }) => KeyPlace::File,
+            Some(StoredKey::Elsewhere(_)) => {
                 let failed =
                     |reason: String| KeyStoreError::Keyring { provider: provider.to_owned(), reason };
                 let keyring =
@@ -174,11 +174,11 @@ impl KeyStore {
         Ok(Some(place))
     }
 
-    fn read(&self) -> Result<Notes, KeyStoreError> {
+    fn read(&self) -> Result<StoredKeys, KeyStoreError> {
         let failed = |reason: String| KeyStoreError::File { path: self.file.clone(), reason };
         let file = match File::open(&self.file) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Notes::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(StoredKeys::new()),
             Err(error) => return Err(failed(error.to_string())),
         };
         // Check the open file, not the path, so that the file cannot be replaced in between.
@@ -197,7 +197,7 @@ impl KeyStore {
         })
     }
 
-    fn write(&self, notes: &Notes) -> Result<(), KeyStoreError> {
+    fn write(&self, notes: &StoredKeys) -> Result<(), KeyStoreError> {
         let failed = |error: std::io::Error| KeyStoreError::File {
             path: self.file.clone(),
             reason: error.to_string(),

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_model_is_spoken_to_in_its_way() {
+    fn each_model_has_its_dialect() {
         let check = |provider: &str, model: &str, sampling: bool, thinking: ThinkingField| {
             let wire = known(provider).expect("a known provider").wire;
             let dialect = dialect(provider, wire, model);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_reasoning_are_only_asked_of_models_that_refuse_them_otherwise() {
+    fn reasoning_is_disabled_for_calls_only_if_the_model_requires_it() {
         for (model, expected) in
             [("gpt-5", false), ("gpt-5.2", false), ("gpt-5.4-mini", true), ("gpt-6.1-sol", true)]
         {

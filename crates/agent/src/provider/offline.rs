@@ -44,12 +44,12 @@ pub struct OfflineRequest<'a> {
 
 /// Answers. Calls `on` for every word in order; checks `cancel` between words and while it waits.
 pub fn answer(
-    heard: &OfflineRequest<'_>,
+    request: &OfflineRequest<'_>,
     cancel: &Cancel,
     on: &mut dyn FnMut(Delta),
 ) -> Result<Answer, CallError> {
-    let mut speech = Speech::new(heard.conversation.messages.len(), cancel, on);
-    match round(heard, cancel, &mut speech) {
+    let mut speech = Speech::new(request.conversation.messages.len(), cancel, on);
+    match round(request, cancel, &mut speech) {
         Ok(stop) => Ok(speech.into_answer(stop)),
         Err(error) => Err(error.keeping(speech.into_answer(Stop::EndTurn))),
     }
@@ -63,8 +63,8 @@ struct CurrentTurn<'a> {
     failed: Vec<bool>,
 }
 
-fn round(heard: &OfflineRequest<'_>, cancel: &Cancel, speech: &mut Speech<'_>) -> Result<Stop, CallError> {
-    let Some(since) = since(heard.conversation) else {
+fn round(request: &OfflineRequest<'_>, cancel: &Cancel, speech: &mut Speech<'_>) -> Result<Stop, CallError> {
+    let Some(since) = since(request.conversation) else {
         speech.say(HELP)?;
         return Ok(Stop::EndTurn);
     };
@@ -95,7 +95,7 @@ fn round(heard: &OfflineRequest<'_>, cancel: &Cancel, speech: &mut Speech<'_>) -
             Instruction::Say(text) => speech.say(text)?,
             Instruction::Think(text) => speech.think(text)?,
             Instruction::Wait(seconds) => wait(*seconds, cancel, speech)?,
-            Instruction::Fail { always } if *always || heard.attempt == 0 => return Err(failure()),
+            Instruction::Fail { always } if *always || request.attempt == 0 => return Err(failure()),
             Instruction::Ask(text) => {
                 speech.say(text)?;
                 return Ok(Stop::EndTurn);
@@ -159,17 +159,17 @@ fn summary(instructions: &[Instruction], failed: &[bool], not_understood: &[Stri
         instructions.iter().filter(|one| one.call().is_some()).map(Instruction::describe).collect();
     let wrong: Vec<&str> =
         steps.iter().zip(failed).filter(|(_, failed)| **failed).map(|(step, _)| step.as_str()).collect();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     match (steps.len(), wrong.len()) {
         (0, _) => {}
-        (all, 0) => said.push(format!("Done: {}.", few(&steps, all))),
-        (all, wrongs) => said.push(format!("{wrongs} of {all} failed: {}.", few(&wrong, wrongs))),
+        (all, 0) => sentences.push(format!("Done: {}.", few(&steps, all))),
+        (all, wrongs) => sentences.push(format!("{wrongs} of {all} failed: {}.", few(&wrong, wrongs))),
     }
     if !not_understood.is_empty() {
         let lines = few(not_understood, not_understood.len());
-        said.push(format!("Not understood, as I am only Retake's offline assistant: {lines}."));
+        sentences.push(format!("Not understood, as I am only Retake's offline assistant: {lines}."));
     }
-    (!said.is_empty()).then(|| said.join("\n\n"))
+    (!sentences.is_empty()).then(|| sentences.join("\n\n"))
 }
 
 /// The first few, and the number of the rest.

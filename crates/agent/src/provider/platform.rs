@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cloud_s_name_for_a_model_becomes_its_maker_s() {
+    fn a_cloud_model_name_maps_to_the_name_of_its_maker() {
         for (model, expected) in [
             ("claude-sonnet-4-5", "claude-sonnet-4-5"),
             ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5-20250929"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_becomes_what_the_platform_takes() {
+    fn a_request_body_is_adapted_to_its_platform() {
         let body = json!({"model": "m", "max_tokens": 9, "stream": true});
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-beta", "one, two".parse().expect("a value"));

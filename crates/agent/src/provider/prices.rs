@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_has_a_price_and_nothing_else() {
+    fn only_known_models_have_a_price() {
         let check = |model: &str, usage: Usage, expected: Option<u64>| {
             let seller = ["anthropic", "openai", "deepseek"]
                 .into_iter()
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_prices_go_first() {
+    fn configured_prices_override_the_table() {
         let price = |input: f64| Price { input, output: 1.0, cache_read: None, cache_write: Some(f64::NAN) };
         let own = [
             ("gpt-5", price(7.0)),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_s_name_for_a_model_finds_what_its_maker_s_does() {
+    fn a_cloud_model_name_finds_the_price_of_the_model() {
         let price = Price { input: 3.0, output: 1.0, cache_read: None, cache_write: None };
         let own = [("bedrock/claude-haiku-4-5*".to_owned(), price), ("claude-sonnet-4-6".to_owned(), price)];
         let contexts = [("claude-sonnet-4-5*".to_owned(), 1_000_000)];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_provider_says_it_charged_is_believed() {
+    fn the_cost_that_a_provider_reports_overrides_the_table() {
         let mut stated = usage(1, 1, 0, 0);
         stated.extra = [("cost".to_owned(), Json::new("0.00123").expect("JSON"))].into_iter().collect();
         assert_eq!(Prices::default().cost(Some("openrouter"), "vendor/model", &stated), Some(1230));

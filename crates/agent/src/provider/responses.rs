@@ -105,38 +105,42 @@ impl Responses {
         if event.data.trim() == "[DONE]" {
             return Ok(Flow::Finished);
         }
-        let said: StreamEvent = serde_json::from_str(&event.data)?;
-        let kind = said.r#type.as_deref().or(event.name.as_deref()).unwrap_or_default();
+        let parsed: StreamEvent = serde_json::from_str(&event.data)?;
+        let kind = parsed.r#type.as_deref().or(event.name.as_deref()).unwrap_or_default();
         match kind {
             "response.created" | "response.in_progress" | "response.queued" => {
-                response(said.response.as_deref(), assembly)?;
+                response(parsed.response.as_deref(), assembly)?;
             }
-            "response.output_item.added" => self.added(said.output_index, said.item.as_deref(), assembly)?,
+            "response.output_item.added" => {
+                self.added(parsed.output_index, parsed.item.as_deref(), assembly)?;
+            }
             "response.output_text.delta"
             | "response.refusal.delta"
             | "response.reasoning_text.delta"
             | "response.function_call_arguments.delta" => {
                 self.refused |= kind == "response.refusal.delta";
-                let part = said.content_index;
-                self.more(said.output_index, part, said.delta.as_deref(), assembly)?;
+                let part = parsed.content_index;
+                self.more(parsed.output_index, part, parsed.delta.as_deref(), assembly)?;
             }
             "response.reasoning_summary_text.delta" => {
-                self.more(said.output_index, said.summary_index, said.delta.as_deref(), assembly)?;
+                self.more(parsed.output_index, parsed.summary_index, parsed.delta.as_deref(), assembly)?;
             }
-            "response.output_item.done" => self.done(said.output_index, said.item.as_deref(), assembly)?,
+            "response.output_item.done" => {
+                self.done(parsed.output_index, parsed.item.as_deref(), assembly)?;
+            }
             "response.completed" => {
-                self.whole(said.response.as_deref(), assembly)?;
+                self.whole(parsed.response.as_deref(), assembly)?;
                 assembly.set_stop(if self.refused { Stop::Refusal } else { Stop::EndTurn });
                 return Ok(Flow::Finished);
             }
             "response.incomplete" => {
-                let reason = self.whole(said.response.as_deref(), assembly)?;
+                let reason = self.whole(parsed.response.as_deref(), assembly)?;
                 assembly.set_stop(stop(reason.as_deref().unwrap_or("incomplete")));
                 return Ok(Flow::Finished);
             }
             "response.failed" => {
-                response(said.response.as_deref(), assembly)?;
-                return Err(status::reported(said.response.as_deref().map_or("{}", RawValue::get)));
+                response(parsed.response.as_deref(), assembly)?;
+                return Err(status::reported(parsed.response.as_deref().map_or("{}", RawValue::get)));
             }
             "error" => return Err(status::reported(&event.data)),
             // Ends of texts that already arrived in pieces, and future events.

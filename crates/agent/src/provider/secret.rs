@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_header_can_carry_is_usable() {
+    fn only_keys_that_fit_into_a_header_are_accepted() {
         for (text, expected) in
             [("sk-1", true), ("", false), ("a b", false), ("a\nb", false), ("ключ", false)]
         {

@@ -50,8 +50,8 @@ const NO_MONEY: [&str; 4] =
 
 /// The kind of fault, from the status and the server's message.
 pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
-    let said = format!("{kind} {message}").to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    let error_text = format!("{kind} {message}").to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|words| error_text.contains(words));
     match status {
         400 | 413 | 422 if says(&TOO_LONG) => Fault::TooLong,
         413 => Fault::TooLong,
@@ -71,8 +71,8 @@ pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
 /// The error for a failed response: the server's message, then how to fix it. `key_hint` describes the source
 /// of the key.
 pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, body: &str) -> CallError {
-    let (kind, said) = words(body);
-    let fault = fault(status, &kind, &said);
+    let (kind, error_text) = words(body);
+    let fault = fault(status, &kind, &error_text);
     let advice = match fault {
         Fault::Key if status == 403 => {
             format!("The key may not do this: {key_hint}, or choose another model with --model.")
@@ -96,22 +96,22 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
         }
         _ => "The request was not accepted: `retake trace` shows it.".to_owned(),
     };
-    let said = if said.is_empty() { kind } else { said };
-    let said = match said.as_str() {
+    let error_text = if error_text.is_empty() { kind } else { error_text };
+    let error_text = match error_text.as_str() {
         "" => format!("{provider} answered with status {status}."),
-        said => format!("{provider}: {}", sentence(said, status)),
+        error_text => format!("{provider}: {}", sentence(error_text, status)),
     };
     CallError {
         status: Some(status),
         retry_after: retry_info(body),
-        ..CallError::new(fault, format!("{said} {advice}"))
+        ..CallError::new(fault, format!("{error_text} {advice}"))
     }
 }
 
 /// A server's message with the status, as a sentence.
-pub(super) fn sentence(said: &str, status: u16) -> String {
-    let end = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
-    format!("{said} [{status}]{end}")
+pub(super) fn sentence(error_text: &str, status: u16) -> String {
+    let end = if error_text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    format!("{error_text} [{status}]{end}")
 }
 
 /// The retry delay in the body of a Google error.
@@ -172,23 +172,23 @@ fn words(body: &str) -> (String, String) {
     };
     let kind =
         ["code", "status", "type"].iter().find_map(|name| error.get(name)?.as_str()).unwrap_or_default();
-    let said = match error {
-        Value::String(said) => said.clone(),
+    let error_text = match error {
+        Value::String(error_text) => error_text.clone(),
         Value::Object(_) => text(error, &["message", "detail", "error"]),
         _ if body.trim_start().starts_with('<') => "an HTML page".to_owned(),
         _ => body.to_owned(),
     };
-    let said = match upstream(error) {
-        Some(more) if !said.contains(&more) => format!("{said}: {more}"),
-        _ => said,
+    let error_text = match upstream(error) {
+        Some(more) if !error_text.contains(&more) => format!("{error_text}: {more}"),
+        _ => error_text,
     };
-    (shorten(kind), shorten(&said))
+    (shorten(kind), shorten(&error_text))
 }
 
 /// The error of the provider behind `OpenRouter`: text, or JSON.
 fn upstream(error: &Value) -> Option<String> {
     let raw = error.get("metadata")?.get("raw")?;
-    let said = match raw {
+    let error_text = match raw {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(_)) => words(text).1,
             _ => text.clone(),
@@ -196,7 +196,7 @@ fn upstream(error: &Value) -> Option<String> {
         Value::Object(_) => words(&raw.to_string()).1,
         _ => return None,
     };
-    (!said.is_empty()).then_some(said)
+    (!error_text.is_empty()).then_some(error_text)
 }
 
 /// A text on one line, without control characters, limited in length.
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_status_says_what_to_do() {
+    fn each_status_maps_to_a_fault_with_an_action() {
         let check = |status: u16, body: &str, fault: Fault, words: &str| {
             let error = refusal("acme", "big-1", "set ACME_KEY", status, body);
             assert_eq!(error.fault, fault, "{status} {body}");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn google_says_in_the_body_how_long_to_wait() {
+    fn the_retry_delay_of_google_is_read_from_the_body() {
         let check = |delay: &str, millis: Option<u128>| {
             let body = format!(
                 r#"[{{"error":{{"message":"x","details":[{{"@type":"a"}},{{"@type":"b","retryDelay":"{delay}"}}]}}}}]"#
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_inside_a_stream_has_a_status() {
+    fn a_failure_inside_a_stream_maps_to_a_status() {
         let check = |data: &str, expected: u16| {
             let DecodeError::Server { status, .. } = reported(data) else { panic!("a report") };
             assert_eq!(status, expected, "{data}");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_asked_for_in_seconds_or_by_a_date() {
+    fn retry_after_is_read_as_seconds_or_a_date() {
         let now: jiff::Timestamp = "2026-11-16T10:00:00Z".parse().expect("a time");
         let check = |text: &str, expected: Option<u64>| {
             assert_eq!(retry_after(text, now).map(|wait| wait.as_secs()), expected, "{text}");

@@ -43,13 +43,13 @@ enum State {
 pub(super) struct ThinkTags {
     state: State,
     /// Text that may be the start of a tag.
-    held: String,
+    buffered: String,
 }
 
 impl ThinkTags {
     /// Turns splitting off: the model sends its thinking in a separate field.
     pub(super) fn disable(&mut self) {
-        if self.state == State::Start && self.held.is_empty() {
+        if self.state == State::Start && self.buffered.is_empty() {
             self.state = State::Text;
         }
     }
@@ -61,22 +61,22 @@ impl ThinkTags {
             pieces.push(Piece::Text(text.to_owned()));
             return pieces;
         }
-        self.held.push_str(text);
+        self.buffered.push_str(text);
         while self.advance(&mut pieces) {}
         pieces
     }
 
     /// Returns the buffered text when something other than text follows.
     pub(super) fn flush(&mut self) -> Option<Piece> {
-        let held = std::mem::take(&mut self.held);
-        if held.is_empty() {
+        let buffered = std::mem::take(&mut self.buffered);
+        if buffered.is_empty() {
             return None;
         }
         Some(if let State::Inside(_) = self.state {
-            Piece::Thinking(held)
+            Piece::Thinking(buffered)
         } else {
             self.state = State::Text;
-            Piece::Text(held)
+            Piece::Text(buffered)
         })
     }
 
@@ -92,15 +92,15 @@ impl ThinkTags {
     fn advance(&mut self, pieces: &mut Vec<Piece>) -> bool {
         match self.state {
             State::Start => {
-                let begun = self.held.trim_start();
+                let begun = self.buffered.trim_start();
                 if let Some(tag) = TAGS.iter().position(|(open, _)| begun.starts_with(open)) {
                     let inside = begun[TAGS[tag].0.len()..].to_owned();
-                    self.held = inside;
+                    self.buffered = inside;
                     self.state = State::Inside(tag);
                     return true;
                 }
                 // Do not buffer an answer of only white space for ever.
-                if self.held.len() < HELD_BYTES && TAGS.iter().any(|(open, _)| open.starts_with(begun)) {
+                if self.buffered.len() < HELD_BYTES && TAGS.iter().any(|(open, _)| open.starts_with(begun)) {
                     return false;
                 }
                 self.state = State::Text;
@@ -108,30 +108,30 @@ impl ThinkTags {
             }
             State::Inside(tag) => {
                 let close = TAGS[tag].1;
-                if let Some(at) = self.held.find(close) {
-                    let rest = self.held.split_off(at + close.len());
-                    self.held.truncate(at);
-                    push(pieces, Piece::Thinking(std::mem::replace(&mut self.held, rest)));
+                if let Some(at) = self.buffered.find(close) {
+                    let rest = self.buffered.split_off(at + close.len());
+                    self.buffered.truncate(at);
+                    push(pieces, Piece::Thinking(std::mem::replace(&mut self.buffered, rest)));
                     self.state = State::After;
                     return true;
                 }
-                let safe = self.held.len() - overlap(&self.held, close);
-                let rest = self.held.split_off(safe);
-                push(pieces, Piece::Thinking(std::mem::replace(&mut self.held, rest)));
+                let safe = self.buffered.len() - overlap(&self.buffered, close);
+                let rest = self.buffered.split_off(safe);
+                push(pieces, Piece::Thinking(std::mem::replace(&mut self.buffered, rest)));
                 false
             }
             State::After => {
-                let begun = self.held.trim_start_matches(['\r', '\n']);
+                let begun = self.buffered.trim_start_matches(['\r', '\n']);
                 if begun.is_empty() {
-                    self.held.clear();
+                    self.buffered.clear();
                     return false;
                 }
-                self.held = begun.to_owned();
+                self.buffered = begun.to_owned();
                 self.state = State::Text;
                 true
             }
             State::Text => {
-                push(pieces, Piece::Text(std::mem::take(&mut self.held)));
+                push(pieces, Piece::Text(std::mem::take(&mut self.buffered)));
                 false
             }
         }
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn only_an_answer_that_begins_with_a_tag_is_split() {
-        let check = |text: &str, thinking: &str, said: &str, open: Option<&str>| {
-            assert_eq!(split(&[text]), (thinking.to_owned(), said.to_owned(), open), "{text:?}");
+        let check = |text: &str, thinking: &str, text_out: &str, open: Option<&str>| {
+            assert_eq!(split(&[text]), (thinking.to_owned(), text_out.to_owned(), open), "{text:?}");
         };
         check("<think>hm</think>\n\nyes", "hm", "yes", None);
         check("\n <thinking>hm</thinking>yes", "hm", "yes", None);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_thinks_elsewhere_has_no_tags() {
+    fn think_tags_are_text_if_reasoning_has_its_own_field() {
         let mut tags = ThinkTags::default();
         tags.disable();
         assert_eq!(tags.push("<think>"), [Piece::Text("<think>".to_owned())]);
@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_how_the_text_is_cut(
+        fn think_tags_are_found_however_the_text_is_chunked(
             text in "(<think>|<thought>|\n)?(a|<|é|</think>|/|>|\n|</though){0,12}(</think>|</thought>)?[a-z<\n]{0,6}",
             sizes in prop::collection::vec(1_usize..5, 1..8),
         ) {

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_true_is_not_believed() {
+    fn impossible_token_counts_are_ignored() {
         for text in [
             "null",
             "[]",

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_covers_everything_below_its_folder() {
+    fn a_denied_folder_denies_everything_below_it() {
         let check = |pattern: &str, path: &str, expected: bool| {
             let pattern = PathPattern::new(pattern, CaseSensitivity::Matters).expect("a pattern");
             assert_eq!(pattern.covers(path.as_bytes()), expected, "{pattern:?} {path}");

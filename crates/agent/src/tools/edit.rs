@@ -56,10 +56,10 @@ fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     let lines: Vec<_> = replaced.lines.iter().take(20).map(ToString::to_string).collect();
     let more = if replaced.lines.len() > lines.len() { ", …" } else { "" };
     let places = count(replaced.lines.len(), "place", "places");
-    let mut said = format!("Edited {} in {places} (line {}{more}).", one_line(&path), lines.join(", "));
-    said.push_str(before.note());
+    let mut message = format!("Edited {} in {places} (line {}{more}).", one_line(&path), lines.join(", "));
+    message.push_str(before.note());
     if replaced.how == MatchKind::IgnoringWhitespace {
-        said.push_str(" The text was found only without regard to white space; check the indentation.");
+        message.push_str(" The text was found only without regard to white space; check the indentation.");
     }
-    Ok(Output::success(said))
+    Ok(Output::success(message))
 }

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_followed_inside_and_nothing_leads_out() {
+    fn links_are_followed_only_inside_the_folder() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let root = place.path().join("root");
         fs::create_dir_all(root.join("deep/er")).expect("a folder");
@@ -234,17 +234,17 @@ mod tests {
             let by_steps = open_stepwise(opened.as_fd(), &path, OFlags::RDONLY);
             assert_eq!(by_steps.is_ok(), stepwise, "{path} step by step");
         };
-        let beneath = cfg!(target_os = "linux");
+        let kernel_resolves = cfg!(target_os = "linux");
         check("deep/er/file", true, true);
-        check("good", beneath, false);
-        check("deep/up/file", beneath, false);
+        check("good", kernel_resolves, false);
+        check("deep/up/file", kernel_resolves, false);
         for outside in ["out", "absolute", "loop", "magic", "missing", "deep/er/file/x"] {
             check(outside, false, false);
         }
     }
 
     #[test]
-    fn folders_are_made_and_links_on_the_way_are_not_followed() {
+    fn folders_are_created_without_following_links() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let root = place.path().join("root");
         fs::create_dir_all(root.join("real")).expect("a folder");

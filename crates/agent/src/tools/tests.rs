@@ -125,7 +125,7 @@ fn touched_paths_of_calls() {
 }
 
 #[test]
-fn nothing_begins_after_the_word_to_stop() {
+fn a_cancelled_call_does_not_start() {
     let lab = Lab::new();
     let cancel = Cancel::new();
     cancel.set();

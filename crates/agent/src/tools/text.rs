@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_give_the_same_text_as_the_whole() {
+    fn appending_pieces_gives_the_same_text_as_the_whole() {
         let bytes = "aé日本𝄞z".bytes().chain([0xff, b'x', 0xe6, 0x97]).collect::<Vec<_>>();
         for size in 1..=bytes.len() {
             let mut decoder = Decoder::default();

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_stays_in_the_folder_or_is_refused() {
+    fn a_path_outside_the_folder_is_refused() {
         let check = |text: &str, expected: Option<&str>| {
             let found = tool_path(text, Path::new("/home/ada/project"));
             match (&found, expected) {

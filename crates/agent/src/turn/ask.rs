@@ -49,7 +49,7 @@ impl Driver<'_> {
         // A model may use the same id for two calls of a turn; a decision about one does not apply to the
         // other.
         self.inbox.forget_decisions(&self.session, &call.id)?;
-        let step = TurnStep::Asked { call: call.id.clone(), tool: call.name.clone() };
+        let step = TurnStep::ApprovalRequested { call: call.id.clone(), tool: call.name.clone() };
         self.advance(Event::ToolAsked { call: call.id.clone() }, Vec::new(), step, Actor::Agent)?;
         let question = approval::describe(call);
         self.observer

@@ -91,8 +91,8 @@ impl CallQueue {
         let ran = |run: &&ToolRun| matches!(run.status, ToolStatus::Running | ToolStatus::Completed { .. });
         self.has_changed = state.calls().iter().filter(ran).any(|run| tools::may_write(&run.name));
         self.may_have_changed = self.has_changed;
-        let held: HashSet<&str> = state.calls().iter().map(|run| run.call.as_str()).collect();
-        if held.is_empty() {
+        let known_calls: HashSet<&str> = state.calls().iter().map(|run| run.call.as_str()).collect();
+        if known_calls.is_empty() {
             return Ok(());
         }
         let reader = runtime.timeline.read()?;
@@ -102,8 +102,9 @@ impl CallQueue {
             let start = end.saturating_sub(PAGE);
             for view in reader.entries(session.thread(), &take).page(start..end)?.into_iter().rev() {
                 let made = calls_of(&view.entry);
-                if made.iter().any(|(call, _)| held.contains(call.as_str())) {
-                    let open = |(call, _): &NamedCall| !held.contains(call.as_str()) && !ended.contains(call);
+                if made.iter().any(|(call, _)| known_calls.contains(call.as_str())) {
+                    let open =
+                        |(call, _): &NamedCall| !known_calls.contains(call.as_str()) && !ended.contains(call);
                     self.later = unique(made).into_iter().filter(open).collect();
                     return Ok(());
                 }

@@ -30,7 +30,7 @@ pub enum TurnError {
     NotActive,
     /// A worktree belongs to one take.
     #[error("this folder is the worktree of one take; retry from the project's folder")]
-    Apart,
+    InWorktree,
     /// The turn was undone or ended elsewhere while it ran.
     #[error("the turn was undone or ended elsewhere while it ran; it stopped without further changes")]
     Gone,

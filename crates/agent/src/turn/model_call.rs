@@ -33,7 +33,7 @@ const PARTIAL_SAVE_INTERVAL: Duration = Duration::from_millis(400);
 const PIECES: usize = 256;
 
 /// The outcome of a request.
-enum Asked {
+enum RequestOutcome {
     /// The answer or the failure is on disk.
     Done,
     /// The request was too long.
@@ -93,15 +93,15 @@ impl Driver<'_> {
             let (too_long, sent) = match self.request(thoughts) {
                 Ok(request) => match self.ask_model(&request)? {
                     // Token counts are estimates; the provider's limit decides.
-                    Asked::TooLong(fault) => {
+                    RequestOutcome::TooLong(fault) => {
                         size = size.min(request.tokens);
                         (fault, true)
                     }
-                    Asked::ThoughtsRefused => {
+                    RequestOutcome::ThoughtsRefused => {
                         thoughts = Thoughts::Omitted;
                         continue;
                     }
-                    Asked::Done => return Ok(()),
+                    RequestOutcome::Done => return Ok(()),
                 },
                 Err(error @ TurnError::TooLong { .. }) => (setup(error.to_string()), false),
                 Err(error) => return Err(error),
@@ -127,7 +127,7 @@ impl Driver<'_> {
     }
 
     /// Sends a request and publishes the result, unless another request can help.
-    fn ask_model(&mut self, request: &Request) -> Result<Asked, TurnError> {
+    fn ask_model(&mut self, request: &Request) -> Result<RequestOutcome, TurnError> {
         let (attempt, tokens) = (self.machine.attempt(), request.tokens);
         self.observer.on_event(&TurnEvent::Calling { attempt, tokens });
         let entry = EntryId::generate(&mut self.runtime.timeline.fresh());
@@ -148,7 +148,7 @@ impl Driver<'_> {
                 let limit = stops::output_limit(&request.body);
                 stops::mark_cut_call(&mut answer, limit);
                 self.record_answer((entry, request), &answer, limit)?;
-                Asked::Done
+                RequestOutcome::Done
             }
             Received::Failure(error)
                 if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() =>
@@ -160,7 +160,7 @@ impl Driver<'_> {
             }
             Received::Failure(error) => {
                 self.record_failure(Some((entry, request)), error)?;
-                Asked::Done
+                RequestOutcome::Done
             }
         };
         // Delete the partial answer only after its entry is published.
@@ -225,7 +225,7 @@ impl Driver<'_> {
                     let _ = sender.send(delta);
                 })
             });
-            let mut heard = AnswerBuffer::default();
+            let mut buffer = AnswerBuffer::default();
             let mut listening = Ok(());
             let (mut kept, mut read) = (Instant::now(), Instant::now());
             loop {
@@ -234,7 +234,7 @@ impl Driver<'_> {
                         if !self.machine.state().is_processing() {
                             listening = listening.and_then(|()| self.begin_answer());
                         }
-                        if let Some(event) = heard.take(delta) {
+                        if let Some(event) = buffer.take(delta) {
                             self.observer.on_event(&event);
                         }
                     }
@@ -245,11 +245,11 @@ impl Driver<'_> {
                     read = Instant::now();
                     listening = self.read_messages();
                 }
-                if listening.is_ok() && heard.is_new && kept.elapsed() >= PARTIAL_SAVE_INTERVAL {
+                if listening.is_ok() && buffer.is_new && kept.elapsed() >= PARTIAL_SAVE_INTERVAL {
                     kept = Instant::now();
                     let model = Some(self.runtime.backend.model().to_owned());
                     self.session.record.partial =
-                        Some(PartialAnswer { entry, blocks: heard.blocks(), model, began });
+                        Some(PartialAnswer { entry, blocks: buffer.blocks(), model, began });
                     listening = self.session.save();
                 }
                 if listening.is_err() {
@@ -361,7 +361,7 @@ impl AnswerBuffer {
             Delta::Text(text) => {
                 self.is_new = true;
                 match self.parts.last_mut() {
-                    Some(Block::Text { text: said, .. }) => said.push_str(&text),
+                    Some(Block::Text { text: last, .. }) => last.push_str(&text),
                     _ => self.parts.push(Block::of_text(text.clone())),
                 }
                 Some(TurnEvent::Text { text })

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mailbox_holds_one_bounded_report_and_counts_the_rest() {
+    fn one_bounded_progress_report_waits_and_omitted_ones_are_counted() {
         let mailbox = Mailbox::default();
         assert_eq!(mailbox.take(Duration::ZERO), MailboxItem::Nothing);
         for _ in 0..1_000 {

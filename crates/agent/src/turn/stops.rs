@@ -195,7 +195,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_limit_is_found_on_every_wire() {
+    fn the_output_limit_is_detected_on_every_wire() {
         let check = |body: Value, limit: Option<u64>| assert_eq!(output_limit(&body), limit, "{body}");
         check(json!({"max_tokens": 7}), Some(7));
         check(json!({"max_completion_tokens": 7}), Some(7));
@@ -220,7 +220,7 @@ mod tests {
         check(Stop::Other("OTHER".to_owned()), None, "(OTHER)", false);
         check(Stop::Other(MALFORMED_CALL.to_owned()), Some("bad"), "bad", true);
         check(Stop::EndTurn, None, "with nothing", true);
-        let said = Answer { blocks: vec![Block::of_text("x")], stop: Stop::Refusal, ..Answer::default() };
-        assert!(nothing_said(&said, None, 1).is_none());
+        let reply = Answer { blocks: vec![Block::of_text("x")], stop: Stop::Refusal, ..Answer::default() };
+        assert!(nothing_said(&reply, None, 1).is_none());
     }
 }

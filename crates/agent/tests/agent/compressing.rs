@@ -8,7 +8,7 @@ use retake_agent::{
 };
 use retake_model::agent::TurnEnd;
 use retake_model::entry::Usage;
-use retake_testing::fault_server::{Script, ScriptStep, ScriptedAnswer, events, said};
+use retake_testing::fault_server::{Script, ScriptStep, ScriptedAnswer, events, text_answer};
 use retake_timeline::{Caller, ChangeError, Command};
 use serde_json::json;
 
@@ -46,8 +46,8 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnOutcome, TurnE
         }
         assert!(is_summary(world, asked), "the control: it is asked for a summary");
         action();
-        let begun = Instant::now();
-        (turn.join().expect("no panic"), begun.elapsed())
+        let started = Instant::now();
+        (turn.join().expect("no panic"), started.elapsed())
     })
 }
 
@@ -60,7 +60,7 @@ fn is_summary(world: &World, number: usize) -> bool {
 fn the_provider_s_count_decides_whether_a_conversation_fits() {
     let compresses = |counted: u64, window: u64| {
         let usage = Usage { input_tokens: counted, output_tokens: 5, ..Usage::default() };
-        let first = ScriptedAnswer { usage, ..said("An answer.") };
+        let first = ScriptedAnswer { usage, ..text_answer("An answer.") };
         let first = Script::events(events(Wire::Anthropic, &first));
         let mut world = World::new(vec![first, text("A summary."), text("Next.")]);
         world.run(&"a long prompt ".repeat(2_000));
@@ -90,9 +90,9 @@ fn other_changes_of_the_thread_do_not_break_a_turn_that_compresses_itself() {
     });
     let outcome = outcome.expect("the turn continues");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
-    let said = world.said();
-    assert_eq!(said[0], "Summary: A summary of it all.");
-    assert_eq!(said.last().map(String::as_str), Some("AI: Short again."));
+    let transcript = world.transcript();
+    assert_eq!(transcript[0], "Summary: A summary of it all.");
+    assert_eq!(transcript.last().map(String::as_str), Some("AI: Short again."));
     world.check_requests();
     world.check_rest();
 }
@@ -105,7 +105,7 @@ fn a_summary_of_an_entry_that_was_changed_meanwhile_is_written_again() {
     let (outcome, _) = meanwhile(&world, || edit_first(&world, &"edited meanwhile ".repeat(2_000)));
     let outcome = outcome.expect("the turn continues");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
-    assert_eq!(world.said()[0], "Summary: A summary of the edit.");
+    assert_eq!(world.transcript()[0], "Summary: A summary of the edit.");
     assert!(is_summary(&world, 2) && world.server.requests()[2].body.contains("edited meanwhile"));
 }
 
@@ -116,7 +116,7 @@ fn a_conversation_that_was_made_shorter_meanwhile_is_sent_as_it_is() {
     let (outcome, _) = meanwhile(&world, || edit_first(&world, "short"));
     let outcome = outcome.expect("the turn continues");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
-    assert_eq!(world.said(), ["User: short", "AI: An answer.", "User: and now?", "AI: Short enough."]);
+    assert_eq!(world.transcript(), ["User: short", "AI: An answer.", "User: and now?", "AI: Short enough."]);
 }
 
 /// Edits the first entry.
@@ -162,30 +162,34 @@ fn manual_compression_requires_only_that_the_summarised_entries_are_unchanged() 
         work.join().expect("no panic")
     });
     assert_eq!(compressed.expect("a summary").removed, 2);
-    assert_eq!(world.said(), ["Summary: By hand.", "User: added meanwhile"]);
+    assert_eq!(world.transcript(), ["Summary: By hand.", "User: added meanwhile"]);
 }
 
 #[test]
 fn a_turn_is_stopped_while_it_compresses_itself() {
     let world = too_long(vec![slow("Too late.", LONG)]);
-    let before = world.said();
+    let before = world.transcript();
     let (sender, take) =
         (TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens"), world.take());
     let (outcome, took) = meanwhile(&world, || sender.interrupt(take).expect("the turn is running"));
     assert_eq!(outcome.expect("the turn ends").how, TurnEnd::Interrupted);
     assert!(took < PROMPTLY, "{took:?}");
-    assert_eq!(world.said(), [before, vec!["User: and now?".to_owned()]].concat(), "nothing was compressed");
+    assert_eq!(
+        world.transcript(),
+        [before, vec!["User: and now?".to_owned()]].concat(),
+        "nothing was compressed"
+    );
     world.check_rest();
 }
 
 #[test]
 fn a_turn_is_undone_while_it_compresses_itself() {
     let world = too_long(vec![slow("Too late.", LONG)]);
-    let before = world.said();
+    let before = world.transcript();
     let (outcome, took) = meanwhile(&world, || world.undo());
     assert!(matches!(outcome, Err(TurnError::Gone)), "{outcome:?}");
     assert!(took < PROMPTLY, "{took:?}");
-    assert_eq!(world.said(), before, "nothing was added to what was undone");
+    assert_eq!(world.transcript(), before, "nothing was added to what was undone");
     world.check_rest();
 }
 
@@ -201,7 +205,7 @@ fn a_message_during_compression_is_sent_with_the_next_request() {
     assert_eq!(outcome.expect("the turn ends").how, TurnEnd::Completed);
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));
     let expected = ["Summary: A summary of it all.", "User: and now?", "User: by the way", "AI: Understood."];
-    assert_eq!(world.said(), expected);
+    assert_eq!(world.transcript(), expected);
     world.check_requests();
     world.check_rest();
 }
@@ -226,18 +230,18 @@ fn a_turn_that_is_too_long_by_itself_is_compressed_between_its_rounds() {
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })));
     assert!(is_summary(&world, 3));
-    let said = world.said();
+    let transcript = world.transcript();
     assert_eq!(
-        said[..2],
+        transcript[..2],
         ["User: print everything there is", "Summary: What was printed so far."],
-        "{said:?}"
+        "{transcript:?}"
     );
     assert!(world.last_messages()[0].to_string().contains("print everything there is"));
     // The last round before the cut is unchanged.
-    assert!(world.server.requests()[4].body.contains("\"c\""), "{said:?}");
+    assert!(world.server.requests()[4].body.contains("\"c\""), "{transcript:?}");
     world.check_requests();
     world.undo();
-    assert_eq!(world.said(), Vec::<String>::new(), "one undo takes back all of the turn");
+    assert_eq!(world.transcript(), Vec::<String>::new(), "one undo takes back all of the turn");
 }
 
 #[test]
@@ -251,7 +255,10 @@ fn one_round_that_is_larger_than_the_window_is_summarised_whole() {
     world.runtime.window = 12_000;
     let (outcome, _) = world.run("print it five times");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
-    assert_eq!(world.said(), ["User: print it five times", "Summary: Five times the same.", "AI: Done."]);
+    assert_eq!(
+        world.transcript(),
+        ["User: print it five times", "Summary: Five times the same.", "AI: Done."]
+    );
     world.check_requests();
 }
 
@@ -268,7 +275,7 @@ fn a_conversation_that_the_provider_finds_too_long_is_compressed_and_sent_again(
     let (outcome, events) = world.run("and now?");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })), "{events:?}");
-    assert_eq!(world.said(), ["Summary: A summary of it all.", "User: and now?", "AI: Short again."]);
+    assert_eq!(world.transcript(), ["Summary: A summary of it all.", "User: and now?", "AI: Short again."]);
     let sizes: Vec<usize> = world.server.requests().iter().map(|request| request.body.len()).collect();
     assert!(is_summary(&world, 2) && is_summary(&world, 3), "{sizes:?}");
     world.check_requests();

@@ -17,7 +17,7 @@ fn a_temporary_failure_is_retried_and_leaves_no_trace() {
         let world = World::new(first.into_iter().chain([text("Here I am.")]).collect());
         let (outcome, events) = world.run("hello");
         assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
-        assert_eq!(world.said(), ["User: hello", "AI: Here I am."]);
+        assert_eq!(world.transcript(), ["User: hello", "AI: Here I am."]);
         let retries = events.iter().filter(|event| matches!(event, TurnEvent::Retrying { .. })).count();
         assert_eq!(retries, count);
         world.check_requests();
@@ -69,7 +69,7 @@ fn permanent_errors_are_not_retried() {
         assert_eq!(world.server.requests().len(), 1, "{status}");
         assert!(outcome.message.is_some_and(|message| !message.is_empty()));
         // The prompt stays, and the next turn works.
-        assert_eq!(world.said(), ["User: hello"]);
+        assert_eq!(world.transcript(), ["User: hello"]);
     }
 }
 
@@ -84,9 +84,9 @@ fn an_interrupt_ends_a_stalled_answer_and_keeps_the_partial_answer() {
             std::thread::sleep(Duration::from_millis(600));
             setter.set();
         });
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         let outcome = world.run_with("hello", &cancel, &mut witness).expect("the turn runs");
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(started.elapsed() < Duration::from_secs(5));
         outcome
     });
     assert_eq!(outcome.how, TurnEnd::Interrupted);
@@ -171,17 +171,17 @@ fn a_conversation_that_does_not_fit_is_compressed_first() {
         text("Short again."),
     ]);
     world.run(&"a long prompt ".repeat(2_000));
-    let before = world.said();
+    let before = world.transcript();
     world.runtime.window = 9_000;
     let (outcome, events) = world.run("and now?");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })), "{events:?}");
-    let said = world.said();
-    assert_eq!(said[0], "Summary: A summary of it all.");
-    assert_eq!(said.last().map(String::as_str), Some("AI: Short again."));
+    let transcript = world.transcript();
+    assert_eq!(transcript[0], "Summary: A summary of it all.");
+    assert_eq!(transcript.last().map(String::as_str), Some("AI: Short again."));
     world.check_requests();
     world.undo();
-    assert_eq!(world.said(), before, "the compression is a part of its turn, and undone with it");
+    assert_eq!(world.transcript(), before, "the compression is a part of its turn, and undone with it");
 }
 
 #[test]
@@ -201,16 +201,16 @@ fn the_first_turn_in_a_long_thread_fits_after_it_was_compressed() {
         entries: (0..3_000).map(entry).collect(),
     };
     world.runtime.timeline.change(world.thread, add, retake_timeline::Caller::human()).expect("entries");
-    let (outcome, heard) = world.run("say Hello.");
+    let (outcome, received) = world.run("say Hello.");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert!(
-        heard.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })),
+        received.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })),
         "the control: it was too long"
     );
 }
 
 #[test]
-fn an_empty_summary_is_reported_as_one_and_changes_nothing() {
+fn an_empty_summary_is_reported_and_changes_nothing() {
     let world = World::new(vec![text("An answer."), text(" \n ")]);
     world.run("hello");
     let version = || {

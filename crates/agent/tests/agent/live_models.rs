@@ -74,7 +74,7 @@ fn shown(models: &Models, name: &str) -> String {
 }
 
 #[test]
-fn every_wire_lists_its_models_at_the_same_time() {
+fn models_of_all_wires_are_listed_concurrently() {
     let server = server();
     let folder = tempfile::tempdir().expect("a folder");
     let mut cache = LiveCache::read(folder.path());
@@ -99,7 +99,7 @@ fn every_wire_lists_its_models_at_the_same_time() {
 }
 
 #[test]
-fn only_the_provider_that_is_named_is_asked_and_a_failure_keeps_the_old_list() {
+fn a_refresh_asks_only_the_named_provider_and_a_failure_keeps_the_old_list() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut cache = LiveCache::read(folder.path());
     let first = server();

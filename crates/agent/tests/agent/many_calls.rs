@@ -35,9 +35,9 @@ fn results(world: &World) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn calls_over_the_limit_get_a_result_that_says_so() {
+fn calls_over_the_limit_get_a_result_that_explains_it() {
     let world = world(70, 40);
-    let (outcome, heard) = world.run("go");
+    let (outcome, events) = world.run("go");
     assert_eq!(outcome.how, TurnEnd::Completed);
     let results = results(&world);
     assert_eq!(results.len(), 70, "each call has one result");
@@ -49,11 +49,11 @@ fn calls_over_the_limit_get_a_result_that_says_so() {
     assert!(text.as_deref().is_some_and(|text| text.contains("at most 40")), "{text:?}");
     let denied =
         |event: &&TurnEvent| matches!(event, TurnEvent::ToolEnded { outcome: ToolOutcome::Denied, .. });
-    assert_eq!(heard.iter().filter(denied).count(), 20, "observers hear of the first of them");
+    assert_eq!(events.iter().filter(denied).count(), 20, "observers hear of the first of them");
     world.check_requests();
     world.check_rest();
     world.undo();
-    assert_eq!(world.said(), Vec::<String>::new());
+    assert_eq!(world.transcript(), Vec::<String>::new());
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn the_state_of_a_turn_holds_few_calls_however_many_there_are() {
             let reader = timeline.read().expect("the store is readable");
             let state = reader.state(thread).expect("a state");
             let take = state.take(&reader.queries(), take).expect("a take").expect("it is there");
-            let held = take.agent.expect("a turn runs").state.calls().len();
+            let stored_calls = take.agent.expect("a turn runs").state.calls().len();
             let mut most = seen.lock().expect("one thread");
-            *most = held.max(*most);
+            *most = stored_calls.max(*most);
         }
     }));
     world.run_with("go", &Cancel::new(), &mut witness).expect("the turn runs");
@@ -92,7 +92,7 @@ fn breaks_off_at(call: &'static str, action: impl Fn() + Send + 'static) -> Reco
 }
 
 #[test]
-fn calls_that_a_turn_had_not_come_to_run_when_it_is_resumed() {
+fn pending_calls_run_when_a_turn_is_resumed() {
     let world = world(60, 100);
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut witness = breaks_off_at("c20", || panic!("dies here"));
@@ -120,7 +120,7 @@ fn calls_that_a_turn_had_not_come_to_run_when_it_is_resumed() {
 }
 
 #[test]
-fn calls_that_a_stopped_turn_had_not_come_to_get_a_result() {
+fn pending_calls_of_a_stopped_turn_get_a_result() {
     let world = world(60, 100);
     let cancel = Cancel::new();
     let stop = cancel.clone();

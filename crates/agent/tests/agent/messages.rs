@@ -38,8 +38,8 @@ fn a_message_during_a_turn_is_sent_with_the_next_request() {
         },
     );
     world.run_with("list", &Cancel::new(), &mut witness).expect("the turn runs");
-    let said = world.said();
-    assert_eq!(said.iter().filter(|line| line.contains("only the first")).count(), 1, "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.iter().filter(|line| line.contains("only the first")).count(), 1, "{transcript:?}");
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("only the first")));
     world.check_requests();
     world.check_rest();
@@ -64,8 +64,8 @@ fn a_message_during_the_last_answer_makes_the_model_answer_again() {
     );
     let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Completed);
-    let said = world.said();
-    assert_eq!(said.last().map(String::as_str), Some("AI: A second one."), "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.last().map(String::as_str), Some("AI: A second one."), "{transcript:?}");
     world.check_requests();
 }
 
@@ -82,13 +82,13 @@ fn a_message_before_a_retry_is_sent_with_it() {
     );
     let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Completed);
-    assert_eq!(world.said(), ["User: tell me", "User: and more", "AI: Understood."]);
+    assert_eq!(world.transcript(), ["User: tell me", "User: and more", "AI: Understood."]);
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("and more")));
     world.check_rest();
 }
 
 #[test]
-fn a_message_during_an_answer_that_fails_for_good_is_kept_once() {
+fn a_message_during_a_permanently_failing_answer_is_stored_once() {
     let refusal =
         "event: error\ndata: {\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no\"}}\n\n";
     let failing = text("A first answer, in pieces")
@@ -110,13 +110,13 @@ fn a_message_during_an_answer_that_fails_for_good_is_kept_once() {
     );
     let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn ends");
     assert_eq!(outcome.how, TurnEnd::Failed);
-    let said = world.said();
-    assert_eq!(said.iter().filter(|line| line.contains("and more")).count(), 1, "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.iter().filter(|line| line.contains("and more")).count(), 1, "{transcript:?}");
     world.check_rest();
 }
 
 #[test]
-fn a_message_decides_a_call_without_a_terminal() {
+fn a_message_approves_or_denies_a_call_without_a_terminal() {
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
         text("Written."),
@@ -147,7 +147,7 @@ impl TurnObserver for ForwardingObserver {
 }
 
 #[test]
-fn a_thread_of_a_server_runs_a_turn_for_a_program() {
+fn a_server_thread_runs_a_turn_for_another_process() {
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
         text("Written."),
@@ -162,15 +162,15 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
         let (runtime, cancel) = (Arc::clone(&runtime), cancel.clone());
         move || runtime.run(thread, take, beginning, &cancel, &mut ForwardingObserver(sender))
     });
-    let mut heard = events.iter();
-    let Some(TurnEvent::Started { operation, version, .. }) = heard.next() else {
+    let mut received = events.iter();
+    let Some(TurnEvent::Started { operation, version, .. }) = received.next() else {
         panic!("the first thing is that it has begun");
     };
     let history =
         timeline.read().expect("the store is readable").history(thread).list(None, 100).expect("a history");
-    let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
-    assert_eq!((Some(begun.operation), &begun.actor), (operation, &runtime.actor));
-    heard.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
+    let started = history.iter().find(|item| item.version == version).expect("it is on disk");
+    assert_eq!((Some(started.operation), &started.actor), (operation, &runtime.actor));
+    received.find(|event| matches!(event, TurnEvent::ApprovalRequested { .. })).expect("it asks");
     let reply = Reply { allowed: true, remember: false, reason: None };
     TurnHandle::new(&timeline)
         .expect("the runtime database opens")
@@ -182,13 +182,13 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
 }
 
 #[test]
-fn a_turn_is_stopped_from_elsewhere_and_only_one_runs_at_a_time() {
+fn another_process_stops_a_turn_and_only_one_runs_at_a_time() {
     let world =
         World::new(vec![calls(&[("s", "shell", json!({"command": "sleep 30; echo late > late.txt"}))])]);
     let (timeline, take) = (world.runtime.timeline.clone(), world.take());
     let sender = TurnHandle::new(&timeline).expect("the runtime database opens");
     assert!(matches!(sender.interrupt(take), Err(SendError::NoTurnRunning)));
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| {
             world.run_with("sleep", &Cancel::new(), &mut RecordingObserver::default()).expect("the turn runs")
@@ -202,7 +202,7 @@ fn a_turn_is_stopped_from_elsewhere_and_only_one_runs_at_a_time() {
         sender.interrupt(take).expect("the turn is running");
         assert_eq!(turn.join().expect("no panic").how, TurnEnd::Interrupted);
     });
-    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert!(started.elapsed() < Duration::from_secs(15));
     assert_eq!(world.read("late.txt"), None);
     world.check_rest();
 }
@@ -226,12 +226,12 @@ fn a_turn_that_is_undone_while_it_runs_stops_by_itself() {
     );
     let ended = world.run_with("hello", &Cancel::new(), &mut witness);
     assert!(matches!(ended, Err(TurnError::Gone)), "{ended:?}");
-    assert_eq!(world.said(), Vec::<String>::new(), "nothing was added to what was undone");
+    assert_eq!(world.transcript(), Vec::<String>::new(), "nothing was added to what was undone");
     world.check_rest();
 }
 
 #[test]
-fn a_message_to_a_turn_that_died_is_not_lost() {
+fn a_message_to_a_crashed_turn_is_not_lost() {
     let world = World::new(vec![calls(&[("l", "shell", json!({"command": "true"}))]), text("Heard.")]);
     let (timeline, take) = (world.runtime.timeline.clone(), world.take());
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -258,15 +258,15 @@ fn a_message_to_a_turn_that_died_is_not_lost() {
             &mut RecordingObserver::default(),
         )
         .expect("the turn resumes");
-    let said = world.said();
-    assert_eq!(said.iter().filter(|line| line.contains("by the way")).count(), 1, "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.iter().filter(|line| line.contains("by the way")).count(), 1, "{transcript:?}");
     assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));
     world.check_requests();
     world.check_rest();
 }
 
 #[test]
-fn the_files_of_another_take_do_not_come_while_a_turn_runs() {
+fn switching_takes_moves_no_files_while_a_turn_runs() {
     let slow = text("An answer that takes its time").with(3, ScriptStep::Pause(Duration::from_millis(500)));
     let world = World::new(vec![text("First."), slow]);
     world.run("begin");
@@ -307,5 +307,5 @@ fn changes_of_a_thread_during_a_turn_are_undone_with_it() {
     );
     world.run_with("list", &Cancel::new(), &mut witness).expect("the turn runs");
     world.undo();
-    assert_eq!(world.said(), Vec::<String>::new(), "the whole turn, and not a half of it");
+    assert_eq!(world.transcript(), Vec::<String>::new(), "the whole turn, and not a half of it");
 }

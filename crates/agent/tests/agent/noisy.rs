@@ -26,15 +26,15 @@ fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<TurnEnd, String>, 
             std::thread::sleep(Duration::from_millis(10));
         }
         std::thread::sleep(Duration::from_secs(1));
-        let begun = Instant::now();
+        let started = Instant::now();
         action();
         let ended = turn.join().expect("no panic");
-        (ended.map(|outcome| outcome.how).map_err(|error| error.to_string()), begun.elapsed())
+        (ended.map(|outcome| outcome.how).map_err(|error| error.to_string()), started.elapsed())
     })
 }
 
 #[test]
-fn a_noisy_tool_is_stopped_by_a_letter() {
+fn a_noisy_tool_is_stopped_by_a_turn_message() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
     let (sender, take) =
         (TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens"), world.take());
@@ -60,10 +60,10 @@ fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
 }
 
 #[test]
-fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
+fn a_noisy_tool_is_stopped_while_its_reader_blocks() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": "yes" }))])]);
     let sender = TurnHandle::new(&world.runtime.timeline).expect("the runtime database opens");
-    let (take, begun) = (world.take(), Instant::now());
+    let (take, started) = (world.take(), Instant::now());
     let mut witness = RecordingObserver::default();
     let cancel = Cancel::new();
     let (stop, mut once) = (cancel.clone(), true);
@@ -76,16 +76,16 @@ fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
     }));
     let outcome = world.run_with("go", &cancel, &mut witness).expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Interrupted);
-    assert!(begun.elapsed() < Duration::from_secs(25));
+    assert!(started.elapsed() < Duration::from_secs(25));
 }
 
 #[test]
-fn output_without_end_comes_in_bounded_events_that_count_the_rest() {
+fn endless_output_is_reported_in_bounded_events_that_count_the_rest() {
     let command = "timeout 2 yes";
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": command }))]), text("Done.")]);
-    let (_, heard) = world.run("go");
+    let (_, received) = world.run("go");
     let (mut shown, mut omitted, mut events) = (0, 0, 0);
-    for event in &heard {
+    for event in &received {
         if let TurnEvent::ToolProgress { text, omitted_bytes, .. } = event {
             assert!(text.len() <= 64 * 1024);
             events += 1;

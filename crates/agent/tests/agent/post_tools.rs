@@ -40,8 +40,8 @@ fn a_formatter_runs_after_an_edit_and_is_undone_with_the_turn() {
     let (outcome, events) = world.run("write");
     assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
     assert_eq!(world.read("work.txt").as_deref(), Some("ONE\n"));
-    let said = world.said();
-    assert!(said.iter().any(|line| line.starts_with("Hook: ")), "{said:?}");
+    let transcript = world.transcript();
+    assert!(transcript.iter().any(|line| line.starts_with("Hook: ")), "{transcript:?}");
     let request = world.last_messages().last().expect("messages were sent").to_string();
     assert!(request.contains("formatted") && request.contains("[Exit code 0]"), "{request}");
     assert_eq!(states(&events), [Calling, Processing, Executing, PostTools, Calling, Processing, Waiting]);
@@ -50,7 +50,7 @@ fn a_formatter_runs_after_an_edit_and_is_undone_with_the_turn() {
     world.check_rest();
     world.undo();
     assert_eq!(world.read("work.txt"), None);
-    assert!(world.entries().is_empty(), "{:?}", world.said());
+    assert!(world.entries().is_empty(), "{:?}", world.transcript());
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn a_failed_hook_can_stop_the_turn_until_it_is_resumed() {
     let outcome = world.runtime.resume(world.thread, world.take(), request, &Cancel::new(), &mut observer);
     assert_eq!(outcome.expect("the turn resumes").how, TurnEnd::Completed);
     assert_eq!(ended(&observer.events), [], "the hook does not run again");
-    let said = world.said();
-    assert_eq!(said.iter().filter(|line| line.starts_with("Hook: ")).count(), 1, "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.iter().filter(|line| line.starts_with("Hook: ")).count(), 1, "{transcript:?}");
     world.check_requests();
     world.check_rest();
 }
@@ -151,5 +151,5 @@ fn a_hook_that_was_killed_does_not_run_again() {
     world.check_rest();
     world.undo();
     assert_eq!((world.read("runs.txt"), world.read("work.txt")), (None, None));
-    assert!(world.entries().is_empty(), "{:?}", world.said());
+    assert!(world.entries().is_empty(), "{:?}", world.transcript());
 }

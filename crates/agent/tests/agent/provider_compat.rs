@@ -35,7 +35,7 @@ fn end(reason: &str) -> Value {
 }
 
 #[test]
-fn mistral_writes_content_as_a_list() {
+fn mistral_content_lists_are_decoded() {
     check(
         Wire::Chat,
         &[
@@ -71,7 +71,7 @@ fn arguments_may_be_null_or_an_object() {
 }
 
 #[test]
-fn groq_counts_in_a_field_of_its_own() {
+fn the_usage_field_of_groq_is_read() {
     let mut last = end("stop");
     last["x_groq"] = json!({"id": "req_1", "usage": {"prompt_tokens": 18, "completion_tokens": 73}});
     let answer = decode(Wire::Chat, &stream(&[delta(json!({"content": "4"})), last]));
@@ -80,14 +80,14 @@ fn groq_counts_in_a_field_of_its_own() {
 }
 
 #[test]
-fn the_end_of_a_stream_is_a_reason_to_stop() {
-    let said = format!("{}data: [DONE]\n\n", stream(&[delta(json!({"content": "4", "refusal": ""}))]));
-    let answer = decode(Wire::Chat, &said);
+fn the_end_of_a_stream_ends_the_answer() {
+    let stream_text = format!("{}data: [DONE]\n\n", stream(&[delta(json!({"content": "4", "refusal": ""}))]));
+    let answer = decode(Wire::Chat, &stream_text);
     assert_eq!((answer.blocks.len(), answer.stop), (1, Stop::EndTurn));
 }
 
 #[test]
-fn reasoning_stays_in_the_field_it_came_in() {
+fn reasoning_is_returned_in_the_field_it_arrived_in() {
     let detail = |more: Value| {
         let mut detail = json!({"type": "reasoning.text", "index": 0, "format": "f"});
         detail.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
@@ -159,7 +159,7 @@ fn inline_thinking_becomes_thinking() {
 }
 
 #[test]
-fn two_calls_of_one_id_both_run() {
+fn two_calls_with_one_id_both_run() {
     let call = |index: u64, name: &str, arguments: &str| {
         delta(
             json!({"tool_calls": [{"index": index, "id": "c", "function": {"name": name, "arguments": arguments}}]}),
@@ -178,7 +178,7 @@ fn two_calls_of_one_id_both_run() {
 }
 
 #[test]
-fn unknown_items_and_events_of_responses_are_kept_or_passed_over() {
+fn unknown_items_of_responses_are_preserved_and_unknown_events_skipped() {
     let item = |index: u64, item: Value| json!({"type": "response.output_item.done", "output_index": index, "item": item});
     let search = json!({"type": "tool_search_call", "arguments": {"paths": ["x"]}, "call_id": null});
     check(
@@ -214,7 +214,7 @@ fn unknown_items_and_events_of_responses_are_kept_or_passed_over() {
 }
 
 #[test]
-fn a_stop_has_the_providers_reason() {
+fn a_stop_reports_the_reason_of_the_provider() {
     let start = json!({"type": "message_start", "message": {"id": "m"}});
     let refusal = json!({"stop_reason": "refusal", "stop_details": {"type": "refusal", "category": "cyber", "explanation": "Not this."}});
     check(

@@ -7,7 +7,7 @@ use retake_agent::provider::{
 };
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::json::Json;
-use retake_testing::fault_server::{ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{ScriptedAnswer, call, events, text_answer};
 use serde_json::json;
 
 const WIRES: [Wire; 4] = [Wire::Anthropic, Wire::Chat, Wire::Responses, Wire::Gemini];
@@ -97,7 +97,7 @@ fn blocks(wire: Wire, seeds: &[Seed]) -> Vec<Block> {
     blocks
 }
 
-fn telling(wire: Wire, seeds: &[Seed], piece: usize) -> ScriptedAnswer {
+fn scripted_answer(wire: Wire, seeds: &[Seed], piece: usize) -> ScriptedAnswer {
     let blocks = blocks(wire, seeds);
     let calls = blocks.iter().any(|block| block.kind() == "tool_call");
     let stop = if calls { Stop::ToolUse } else { Stop::EndTurn };
@@ -108,30 +108,30 @@ fn telling(wire: Wire, seeds: &[Seed], piece: usize) -> ScriptedAnswer {
 
 proptest! {
     #[test]
-    fn any_blocks_in_any_pieces_come_back(
+    fn blocks_are_decoded_however_they_are_split(
         seeds in seeds(),
         piece in 1_usize..20,
         sizes in prop::collection::vec(1_usize..200, 1..8),
     ) {
         for wire in WIRES {
-            let telling = telling(wire, &seeds, piece);
-            let bytes = events(wire, &telling).concat();
+            let scripted_reply = scripted_answer(wire, &seeds, piece);
+            let bytes = events(wire, &scripted_reply).concat();
             let (answer, deltas) = decode(wire, bytes.as_bytes(), &sizes);
             let answer = answer.expect("a good stream");
-            prop_assert_eq!(&answer.blocks, &telling.blocks, "{:?}", wire);
-            prop_assert_eq!(&answer.stop, &telling.stop);
-            prop_assert_eq!(answer.usage.as_ref(), Some(&telling.usage));
+            prop_assert_eq!(&answer.blocks, &scripted_reply.blocks, "{:?}", wire);
+            prop_assert_eq!(&answer.stop, &scripted_reply.stop);
+            prop_assert_eq!(answer.usage.as_ref(), Some(&scripted_reply.usage));
             prop_assert_eq!(answer.model.as_deref(), Some("scripted-1"));
             prop_assert!(answer.response_id.is_some());
-            prop_assert_eq!(shown(&deltas), texts(&telling.blocks));
+            prop_assert_eq!(shown(&deltas), texts(&scripted_reply.blocks));
         }
     }
 
     #[test]
-    fn a_stream_that_is_cut_anywhere_keeps_what_came(seeds in seeds(), keep in 0.0_f64..1.0) {
+    fn a_truncated_stream_keeps_the_content_received(seeds in seeds(), keep in 0.0_f64..1.0) {
         for wire in WIRES {
-            let telling = telling(wire, &seeds, 5);
-            let all = events(wire, &telling);
+            let scripted_reply = scripted_answer(wire, &seeds, 5);
+            let all = events(wire, &scripted_reply);
             let bytes = all.concat().into_bytes();
             let kept = &bytes[..(bytes.len() as f64 * keep) as usize];
             let (answer, deltas) = decode(wire, kept, &[64]);
@@ -144,12 +144,12 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_never_a_panic(
+    fn damaged_streams_never_panic(
         seeds in seeds(),
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<char>()), 1..4),
     ) {
         for wire in WIRES {
-            let mut letters: Vec<char> = events(wire, &telling(wire, &seeds, 5)).concat().chars().collect();
+            let mut letters: Vec<char> = events(wire, &scripted_answer(wire, &seeds, 5)).concat().chars().collect();
             for (place, letter) in &places {
                 let place = place.index(letters.len());
                 letters[place] = *letter;
@@ -191,10 +191,10 @@ fn texts(blocks: &[Block]) -> String {
 
 /// Control for the property above: a decoder that ignores order would pass that test, but fails here.
 #[test]
-fn another_order_is_another_answer() {
+fn reordered_events_give_a_different_answer() {
     for wire in WIRES {
-        let told = said("one two three four five six");
-        let mut good = events(wire, &told);
+        let scripted = text_answer("one two three four five six");
+        let mut good = events(wire, &scripted);
         // The final item repeats everything and would restore the order.
         good.retain(|event| !event.contains("output_item.done"));
         let mut swapped = good.clone();
@@ -203,15 +203,15 @@ fn another_order_is_another_answer() {
         assert_ne!(first, second);
         swapped.swap(first, second);
         let (good, swapped) = (whole(wire, &good), whole(wire, &swapped));
-        assert_eq!(good.expect("a good stream").blocks, told.blocks);
-        assert_ne!(swapped.expect("still a stream").blocks, told.blocks);
+        assert_eq!(good.expect("a good stream").blocks, scripted.blocks);
+        assert_ne!(swapped.expect("still a stream").blocks, scripted.blocks);
     }
 }
 
 #[test]
-fn what_makes_no_sense_is_an_error_that_keeps_what_came() {
+fn an_invalid_event_is_an_error_that_keeps_the_content_received() {
     let check = |wire: Wire, at: usize, event: &str, fault: Fault| {
-        let mut all = events(wire, &said("hello world, here I am"));
+        let mut all = events(wire, &text_answer("hello world, here I am"));
         let at = at.min(all.len() - 1);
         all.insert(at, format!("{event}\n\n"));
         let before = texts(&whole(wire, &all[..at]).expect_err("half a stream").partial.blocks);
@@ -269,9 +269,9 @@ fn what_makes_no_sense_is_an_error_that_keeps_what_came() {
 }
 
 #[test]
-fn a_count_that_cannot_be_true_costs_no_answer() {
+fn an_impossible_token_count_does_not_fail_the_answer() {
     let check = |wire: Wire, at: usize, event: &str| {
-        let mut all = events(wire, &said("hello"));
+        let mut all = events(wire, &text_answer("hello"));
         let at = all.len() - at;
         all[at] = format!("data: {event}\n\n");
         let answer = whole(wire, &all).expect("still an answer");
@@ -293,7 +293,7 @@ fn a_count_that_cannot_be_true_costs_no_answer() {
 }
 
 #[test]
-fn the_ways_of_compatible_servers_are_understood() {
+fn deviations_of_compatible_servers_are_decoded() {
     let check = |wire: Wire, datas: &[&str], expected: &str, stop: Stop| {
         let events: Vec<String> = datas.iter().map(|data| format!("data: {data}\n\n")).collect();
         let answer = whole(wire, &events).expect("an answer");
@@ -398,7 +398,7 @@ fn the_ways_of_compatible_servers_are_understood() {
 }
 
 #[test]
-fn a_call_that_was_cut_short_is_kept_and_marked() {
+fn a_truncated_call_is_preserved_and_marked() {
     let input = json!({"path": "a long path to a file"});
     let marks = [
         (Wire::Anthropic, "partial_json"),
@@ -406,9 +406,12 @@ fn a_call_that_was_cut_short_is_kept_and_marked() {
         (Wire::Responses, "arguments.delta"),
     ];
     for (wire, mark) in marks {
-        let told =
-            ScriptedAnswer { blocks: vec![call("c", "read", &input)], stop: Stop::MaxTokens, ..said("") };
-        let mut all = events(wire, &told);
+        let scripted = ScriptedAnswer {
+            blocks: vec![call("c", "read", &input)],
+            stop: Stop::MaxTokens,
+            ..text_answer("")
+        };
+        let mut all = events(wire, &scripted);
         all.remove(all.iter().rposition(|event| event.contains(mark)).expect("the last piece"));
         let answer = whole(wire, &all).expect("an answer");
         assert_eq!(answer.stop, Stop::MaxTokens);

@@ -8,7 +8,7 @@ use retake_agent::provider::{
     Wire,
 };
 use retake_testing::fault_server::{
-    Chaos, FaultServer, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
+    Chaos, FaultServer, Script, ScriptStep, ScriptedAnswer, call, chaos, events, text_answer,
 };
 use serde_json::json;
 
@@ -53,19 +53,19 @@ fn text(answer: &Answer) -> String {
 fn every_wire_streams_and_sends_its_key_where_it_belongs() {
     let client = Client::new().expect("a client");
     let check = |wire: Wire, path: &str, header: &str, value: &str| {
-        let told = ScriptedAnswer {
+        let scripted = ScriptedAnswer {
             blocks: vec![call("c", "read", &json!({"path": "ä"}))],
             stop: Stop::ToolUse,
-            ..said("")
+            ..text_answer("")
         };
-        let scripts = [1, 3, 1000].map(|size| Script::events(events(wire, &told)).in_chunks_of(size));
+        let scripts = [1, 3, 1000].map(|size| Script::events(events(wire, &scripted)).in_chunks_of(size));
         let server = FaultServer::with(scripts.to_vec()).expect("a port");
         for _ in 0..3 {
             let mut deltas = Vec::new();
             let body = json!({"model": "scripted-1", "stream": true});
             let endpoint = endpoint(wire, &server.url());
             let answer = client.call(&endpoint, &body, &Cancel::new(), &mut |delta| deltas.push(delta));
-            assert_eq!(answer.expect("an answer").blocks, told.blocks, "{wire:?}");
+            assert_eq!(answer.expect("an answer").blocks, scripted.blocks, "{wire:?}");
             assert!(matches!(
                 deltas.iter().find(|delta| matches!(delta, Delta::CallStarted { .. })),
                 Some(Delta::CallStarted { block: 0, .. })
@@ -85,7 +85,7 @@ fn every_wire_streams_and_sends_its_key_where_it_belongs() {
 }
 
 #[test]
-fn a_status_is_an_error_that_says_what_to_do() {
+fn an_error_status_becomes_an_error_with_an_action() {
     let check = |script: Script, fault: Fault, wait: Option<u64>, words: &str| {
         let status = script.status;
         let error = one(Wire::Chat, script).expect_err("no success");
@@ -114,7 +114,7 @@ fn a_status_is_an_error_that_says_what_to_do() {
 #[test]
 fn a_redirect_is_not_followed_with_a_key() {
     let elsewhere =
-        FaultServer::with(vec![Script::events(events(Wire::Chat, &said("caught")))]).expect("a port");
+        FaultServer::with(vec![Script::events(events(Wire::Chat, &text_answer("caught")))]).expect("a port");
     let script = Script::status(307, "").with_header("location", &elsewhere.url());
     let error = one(Wire::Chat, script).expect_err("not followed");
     assert_eq!((error.fault, error.status), (Fault::Refused, Some(307)));
@@ -122,9 +122,9 @@ fn a_redirect_is_not_followed_with_a_key() {
 }
 
 #[test]
-fn a_connection_that_breaks_keeps_what_came() {
+fn a_broken_connection_keeps_the_content_received() {
     for wire in WIRES {
-        let all = events(wire, &said(LONG));
+        let all = events(wire, &text_answer(LONG));
         let check = |script: Script, fault: Fault| {
             let error = one(wire, script).expect_err("a broken stream");
             assert_eq!(error.fault, fault, "{wire:?} {}", error.message);
@@ -141,9 +141,9 @@ fn a_connection_that_breaks_keeps_what_came() {
 }
 
 #[test]
-fn an_answer_that_is_whole_needs_no_good_end() {
+fn a_complete_answer_survives_a_broken_connection() {
     for wire in WIRES {
-        let all = events(wire, &said(LONG));
+        let all = events(wire, &text_answer(LONG));
         let acts = if wire == Wire::Chat { all.len() - 2 } else { all.len() };
         let answer =
             one(wire, Script::events(all).with_fault_after(acts, ScriptStep::Cut)).expect("a whole answer");
@@ -152,7 +152,7 @@ fn an_answer_that_is_whole_needs_no_good_end() {
 }
 
 #[test]
-fn what_is_no_stream_is_told_from_one() {
+fn a_response_that_is_not_a_stream_is_detected() {
     let check = |kind: &str, body: &str, words: &str| {
         let mut script = Script::status(200, body);
         script.headers = vec![("content-type".to_owned(), kind.to_owned())];
@@ -170,7 +170,7 @@ fn what_is_no_stream_is_told_from_one() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_not_waited_for() {
+fn a_silent_server_times_out() {
     let script = Script { status: 200, headers: Vec::new(), acts: vec![ScriptStep::Stall] };
     let error = one(Wire::Chat, script).expect_err("nothing came");
     assert_eq!(error.fault, Fault::Stalled);
@@ -183,14 +183,14 @@ fn a_server_that_says_nothing_is_not_waited_for() {
         error.message
     );
     let error = ask(&Client::new().expect("a client"), &endpoint(Wire::Chat, "http://192.0.2.1"))
-        .expect_err("in the clear");
+        .expect_err("unencrypted");
     assert_eq!(error.fault, Fault::Insecure);
 }
 
 #[test]
-fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
+fn an_interrupt_closes_the_connection_at_once() {
     for acts in [0, 5] {
-        let script = Script::events(events(Wire::Anthropic, &said("hello world")))
+        let script = Script::events(events(Wire::Anthropic, &text_answer("hello world")))
             .with_fault_after(acts, ScriptStep::Stall);
         let server = FaultServer::with(vec![script]).expect("a port");
         let client = Client::new().expect("a client");
@@ -209,9 +209,9 @@ fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
         assert!(!error.retryable);
         assert!(late < Duration::from_millis(50), "{late:?}");
         assert_eq!(error.partial.is_empty(), acts == 0);
-        let patience = Instant::now();
+        let started = Instant::now();
         while server.disconnects() == 0 {
-            assert!(patience.elapsed() < Duration::from_secs(2), "the server still writes");
+            assert!(started.elapsed() < Duration::from_secs(2), "the server still writes");
             std::thread::sleep(Duration::from_millis(5));
         }
         let error = client.call(&endpoint, &json!({}), &cancel, &mut |_| {}).expect_err("still set");
@@ -220,7 +220,7 @@ fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
 }
 
 #[test]
-fn an_endless_answer_does_not_fill_the_memory() {
+fn an_endless_answer_takes_bounded_memory() {
     let piece = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "x".repeat(1 << 20)}}]}));
     let script = Script::events(std::iter::repeat_n(piece, 16));
     let error = one(Wire::Chat, script).expect_err("too much");
@@ -231,8 +231,9 @@ fn an_endless_answer_does_not_fill_the_memory() {
 }
 
 #[test]
-fn encryption_works_on_this_machine_or_says_why_not() {
-    let server = FaultServer::with(vec![Script::events(events(Wire::Chat, &said(LONG)))]).expect("a port");
+fn encryption_works_or_the_error_explains_why_not() {
+    let server =
+        FaultServer::with(vec![Script::events(events(Wire::Chat, &text_answer(LONG)))]).expect("a port");
     let url = server.url().replace("http:", "https:");
     let error =
         ask(&Client::new().expect("a client"), &endpoint(Wire::Chat, &url)).expect_err("no encryption there");
@@ -241,11 +242,12 @@ fn encryption_works_on_this_machine_or_says_why_not() {
 }
 
 #[test]
-fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
+fn in_chaos_every_call_ends_in_an_answer_or_an_error_with_the_content_received() {
     for wire in WIRES {
-        let told = said(LONG);
-        let server = FaultServer::start(move |_, before| chaos(before as u64, 60, wire, &said(LONG)).0)
-            .expect("a port");
+        let scripted = text_answer(LONG);
+        let server =
+            FaultServer::start(move |_, before| chaos(before as u64, 60, wire, &text_answer(LONG)).0)
+                .expect("a port");
         let client = Client::new().expect("a client");
         let mut endpoint = endpoint(wire, &server.url());
         endpoint.timeouts = Timeouts {
@@ -256,7 +258,7 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
         let mut outcomes = std::collections::BTreeMap::<&str, usize>::new();
         for seed in 0..80 {
             let before = server.requests().len() as u64;
-            let (_, planned) = chaos(before, 60, wire, &told);
+            let (_, planned) = chaos(before, 60, wire, &scripted);
             let mut shown = String::new();
             let answered = client.call(&endpoint, &json!({"seed": seed}), &Cancel::new(), &mut |delta| {
                 if let Delta::Text(piece) = delta {
@@ -274,12 +276,12 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
         }
         assert!(outcomes["good"] > 15 && outcomes["bad"] > 15, "{outcomes:?}");
     }
-    assert!(matches!(chaos(7, 0, Wire::Chat, &said("x")).1, Chaos::None));
+    assert!(matches!(chaos(7, 0, Wire::Chat, &text_answer("x")).1, Chaos::None));
 }
 
 #[test]
-fn signs_of_life_without_content_do_not_keep_an_answer_open_for_ever() {
-    let mut script = Script::events(events(Wire::Chat, &said(LONG)));
+fn keep_alives_without_content_time_out() {
+    let mut script = Script::events(events(Wire::Chat, &text_answer(LONG)));
     for _ in 0..200 {
         script = script
             .with(1, ScriptStep::Send(": still here\n\n".into()))
@@ -288,9 +290,9 @@ fn signs_of_life_without_content_do_not_keep_an_answer_open_for_ever() {
     let server = FaultServer::with(vec![script]).expect("a port");
     let mut endpoint = endpoint(Wire::Chat, &server.url());
     endpoint.timeouts.answer = Duration::from_millis(900);
-    let begun = Instant::now();
+    let start = Instant::now();
     let error = ask(&Client::new().expect("a client"), &endpoint).expect_err("it does not end");
     assert_eq!(error.fault, Fault::Overlong, "{}", error.message);
     assert!(error.message.contains("answer_seconds") && !error.fault.is_retryable(), "{}", error.message);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }

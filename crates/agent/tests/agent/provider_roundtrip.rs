@@ -22,12 +22,12 @@ fn decode(wire: Wire, datas: &[&str]) -> Answer {
 /// The next request after an answer, with results for all its calls.
 fn next_request(wire: Wire, answer: &Answer) -> Value {
     let now = Timestamp::from_millis(1);
-    let mut said = EntryVersion::from_text("AI", "", now);
-    said.blocks = answer.blocks.clone();
-    said.model = Some("m".to_owned());
+    let mut reply = EntryVersion::from_text("AI", "", now);
+    reply.blocks = answer.blocks.clone();
+    reply.model = Some("m".to_owned());
     let mut results = EntryVersion::from_text("Tool", "", now);
     results.blocks = answer.blocks.iter().filter_map(result).collect();
-    let entries = [EntryVersion::from_text("User", "hello", now), said, results];
+    let entries = [EntryVersion::from_text("User", "hello", now), reply, results];
     let named = |(number, entry)| (EntryId::from_bytes([number as u8; 16]), entry);
     let entries: Vec<(EntryId, EntryVersion)> = entries.into_iter().enumerate().map(named).collect();
     let ask = Ask {
@@ -58,7 +58,7 @@ fn result(block: &Block) -> Option<Block> {
 }
 
 #[test]
-fn what_a_provider_sealed_goes_back_to_it() {
+fn signed_content_is_returned_to_its_provider() {
     let check = |wire: Wire, datas: &[&str], expected: &[&str]| {
         let body = next_request(wire, &decode(wire, datas)).to_string();
         for words in expected {

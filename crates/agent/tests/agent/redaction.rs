@@ -16,16 +16,16 @@ fn ledger_holds(world: &World, secret: &str) -> bool {
         let bytes = std::fs::read(store.join(name)).unwrap_or_default();
         bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
     });
-    let mut said = false;
+    let mut traced = false;
     let filter = TraceFilter { bodies: true, ..TraceFilter::default() };
     let runtime_database =
         world.runtime.timeline.store().runtime_database().expect("the runtime database opens");
     let each = &mut |trace_number: retake_store::runtime::TraceRecord| {
-        said |= trace_number.body.unwrap_or_default().contains(secret);
+        traced |= trace_number.body.unwrap_or_default().contains(secret);
         Ok(())
     };
     runtime_database.read_trace(&filter, each).expect("the trace is read");
-    raw || said
+    raw || traced
 }
 
 /// The entry that contains a text.
@@ -57,7 +57,7 @@ fn remembering(commands: &[&str]) -> World {
 }
 
 #[test]
-fn redacting_a_call_of_several_lines_forgets_that_it_was_allowed() {
+fn redacting_a_multiline_call_removes_its_approval() {
     let world =
         remembering(&["A=tok-4711-first\necho tok-4711-\u{200b}second", "cd .\npwd", "echo kept for good"]);
     let timeline = &world.runtime.timeline;

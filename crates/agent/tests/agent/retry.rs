@@ -38,7 +38,7 @@ fn entry(world: &World, text: &str) -> Prompt {
 }
 
 #[test]
-fn a_retry_starts_from_the_files_of_then_and_leaves_the_old_take_as_it_was() {
+fn a_retry_starts_from_the_files_before_the_prompt_and_leaves_the_old_take_unchanged() {
     let write = |content: &str| calls(&[("w", "write", json!({"path": "work.txt", "content": content}))]);
     let world = World::new(vec![write("first"), text("One."), write("second"), text("Two.")]);
     world.run("do it");
@@ -68,7 +68,7 @@ fn a_retry_starts_from_the_files_of_then_and_leaves_the_old_take_as_it_was() {
         .change(world.thread, back, retake_timeline::Caller::human(), MoveOptions::default())
         .expect("a switch");
     assert_eq!(world.read("work.txt").as_deref(), Some("first"));
-    assert_eq!(world.said().last().map(String::as_str), Some("AI: One."));
+    assert_eq!(world.transcript().last().map(String::as_str), Some("AI: One."));
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn the_model_receives_the_edited_prompt() {
     let world = World::new(vec![text("One."), text("Two.")]);
     world.run("do it");
     retry(&world, entry(&world, "do it, but better")).expect("the turn runs");
-    assert_eq!(world.said(), ["User: do it, but better", "AI: Two."]);
+    assert_eq!(world.transcript(), ["User: do it, but better", "AI: Two."]);
 }
 
 #[test]
-fn a_retry_that_cannot_begin_leaves_no_fork() {
+fn a_retry_that_cannot_start_creates_no_fork() {
     let mut world = World::new(vec![text("One.")]);
     world.run("do it");
     let before =

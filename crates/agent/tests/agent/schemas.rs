@@ -61,7 +61,7 @@ fn check_all<T: Serialize + JsonSchema>(values: impl IntoIterator<Item = T>) {
 }
 
 #[test]
-fn no_two_types_have_one_name() {
+fn schema_names_are_unique() {
     let mut all = generator();
     macro_rules! add {
         ($($type:ty),* $(,)?) => { $( all.subschema_for::<$type>(); )* };
@@ -183,7 +183,7 @@ fn values_of_a_turn_match_their_schemas() {
 }
 
 #[test]
-fn every_kind_of_change_is_as_described() {
+fn every_kind_of_change_matches_its_schema() {
     let world = World::new(vec![text("Done."), text("Again.")]);
     world.run("begin");
     let (timeline, thread, take) = (world.runtime.timeline.clone(), world.thread, world.take());
@@ -274,7 +274,7 @@ fn every_kind_of_change_is_as_described() {
 }
 
 #[test]
-fn two_takes_side_by_side_are_as_described() {
+fn a_comparison_of_takes_matches_its_schema() {
     let world = World::new(vec![text("One."), text("Two.")]);
     world.run("begin");
     let (timeline, thread, take) = (&world.runtime.timeline, world.thread, world.take());

@@ -71,7 +71,7 @@ fn files(world: &World) -> [Option<String>; 4] {
 }
 
 #[test]
-fn undo_and_redo_bring_secret_and_ignored_files_back_byte_for_byte() {
+fn undo_and_redo_restore_secret_and_ignored_files_byte_for_byte() {
     let world = world();
     let before = files(&world);
     world.run("rotate the token");
@@ -98,7 +98,7 @@ fn undo_and_redo_bring_secret_and_ignored_files_back_byte_for_byte() {
 }
 
 #[test]
-fn the_replaced_bytes_are_nowhere_in_clear_in_the_store() {
+fn replaced_secret_content_is_nowhere_unencrypted_in_the_store() {
     let world = world();
     world.run("rotate the token");
     undo(&world);
@@ -204,7 +204,7 @@ fn an_undo_with_another_key_reports_each_path() {
 }
 
 #[test]
-fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
+fn a_sealed_path_is_restored_by_name_and_an_unknown_revision_is_refused() {
     let world = world();
     let working_copy = world.runtime.working_copy.as_ref().expect("files are recorded");
     working_copy.record_changes(world.thread, Caller::human()).expect("the store is readable");
@@ -271,7 +271,8 @@ fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project
         }
         let known =
             timeline.read().expect("the store is readable").worktrees().list().expect("a list").remove(0);
-        let worktree = WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a desk");
+        let worktree =
+            WorkingCopy::of_worktree(timeline, &known, &Options::default()).expect("a working copy");
         let closed = worktree.close_worktree(Caller::human(), true).expect("a close");
         let recorded: Vec<String> =
             closed.recorded.files.paths.iter().map(|path| path.path.to_string()).collect();
@@ -286,7 +287,7 @@ fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project
 }
 
 #[test]
-fn an_imported_thread_reports_sealed_paths_and_holds_none_of_their_bytes() {
+fn an_imported_thread_reports_sealed_paths_and_has_none_of_their_content() {
     let world = world();
     world.run("rotate the token");
     let mut export = Vec::new();

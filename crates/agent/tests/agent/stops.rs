@@ -4,7 +4,9 @@ use retake_agent::TurnEvent;
 use retake_agent::provider::{Stop, Wire};
 use retake_model::agent::TurnEnd;
 use retake_model::entry::Block;
-use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{
+    FaultServer, Script, ScriptStep, ScriptedAnswer, call, events, text_answer,
+};
 use serde_json::{Value, json};
 
 use crate::world::{World, text};
@@ -19,8 +21,9 @@ fn nothing(delta: &Value) -> Script {
 /// A call of `write` cut off by the output limit.
 fn cut(content: &str) -> Script {
     let input = json!({"path": "a.txt", "content": content});
-    let told = ScriptedAnswer { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..said("") };
-    let mut all = events(Wire::Anthropic, &told);
+    let scripted =
+        ScriptedAnswer { blocks: vec![call("c", "write", &input)], stop: Stop::MaxTokens, ..text_answer("") };
+    let mut all = events(Wire::Anthropic, &scripted);
     all.remove(all.iter().rposition(|event| event.contains("partial_json")).expect("the last piece"));
     Script::events(all)
 }
@@ -31,7 +34,7 @@ fn limits(world: &World) -> Vec<u64> {
 }
 
 #[test]
-fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
+fn an_empty_answer_with_a_reason_is_reported_and_not_repeated() {
     let check = |delta: Value, words: &[&str]| {
         let world = World::served_by(FaultServer::start(move |_, _| nothing(&delta)).expect("a free port"));
         let (outcome, _) = world.run("hello");
@@ -55,7 +58,7 @@ fn an_answer_of_nothing_reports_why_and_is_not_asked_for_again() {
 }
 
 #[test]
-fn an_empty_answer_is_asked_for_once_more() {
+fn an_empty_answer_without_a_reason_is_requested_once_more() {
     let empty = || nothing(&json!({"stop_reason": "end_turn"}));
     let world = World::new(vec![empty(), text("Here.")]);
     assert_eq!(world.run("hello").0.how, TurnEnd::Completed);
@@ -65,12 +68,12 @@ fn an_empty_answer_is_asked_for_once_more() {
 }
 
 #[test]
-fn a_text_that_was_cut_says_at_which_limit() {
-    let told = ScriptedAnswer { stop: Stop::MaxTokens, ..said("half of it") };
-    let world = World::new(vec![Script::events(events(Wire::Anthropic, &told))]);
-    let (outcome, heard) = world.run("hello");
+fn a_truncated_text_reports_the_limit() {
+    let scripted = ScriptedAnswer { stop: Stop::MaxTokens, ..text_answer("half of it") };
+    let world = World::new(vec![Script::events(events(Wire::Anthropic, &scripted))]);
+    let (outcome, received) = world.run("hello");
     assert_eq!(outcome.how, TurnEnd::Completed);
-    let detail = heard.iter().find_map(|event| match event {
+    let detail = received.iter().find_map(|event| match event {
         TurnEvent::Answered { stop_detail, .. } => stop_detail.clone(),
         _ => None,
     });
@@ -78,23 +81,23 @@ fn a_text_that_was_cut_says_at_which_limit() {
 }
 
 #[test]
-fn a_call_that_was_cut_raises_the_limit_once() {
+fn a_truncated_call_raises_the_limit_once() {
     let world = World::new(vec![cut("one two three"), text("In smaller steps, then.")]);
-    let (outcome, heard) = world.run("write a lot");
+    let (outcome, received) = world.run("write a lot");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(limits(&world), [8192, 4 * 8192]);
-    let told = heard.iter().find_map(|event| match event {
+    let result = received.iter().find_map(|event| match event {
         TurnEvent::ToolEnded { text, .. } => Some(text.clone()),
         _ => None,
     });
-    assert!(told.expect("a result").starts_with("The call was cut at max_tokens=8192 and did not run."));
+    assert!(result.expect("a result").starts_with("The call was cut at max_tokens=8192 and did not run."));
     assert_eq!(world.read("a.txt"), None);
     world.check_requests();
     world.check_rest();
 }
 
 #[test]
-fn the_turn_stops_after_two_calls_that_were_cut() {
+fn the_turn_stops_after_two_truncated_calls() {
     let world = World::served_by(FaultServer::start(|_, _| cut("one two three")).expect("a free port"));
     let (outcome, _) = world.run("write a lot");
     assert_eq!(outcome.how, TurnEnd::Failed);
@@ -116,9 +119,12 @@ fn the_turn_stops_after_two_calls_that_were_cut() {
 #[test]
 fn the_turn_stops_after_the_same_malformed_call_twice() {
     let malformed = |broken: &str| {
-        let told =
-            ScriptedAnswer { blocks: vec![call("c", "list", &json!({}))], stop: Stop::ToolUse, ..said("") };
-        let all = events(Wire::Anthropic, &told).into_iter();
+        let scripted = ScriptedAnswer {
+            blocks: vec![call("c", "list", &json!({}))],
+            stop: Stop::ToolUse,
+            ..text_answer("")
+        };
+        let all = events(Wire::Anthropic, &scripted).into_iter();
         let piece =
             |event: String| event.replace(r#""partial_json":"{}""#, &format!(r#""partial_json":"{broken}""#));
         Script::events(all.map(piece))
@@ -134,7 +140,7 @@ fn the_turn_stops_after_the_same_malformed_call_twice() {
 }
 
 #[test]
-fn a_local_server_that_does_not_run_is_not_waited_for() {
+fn a_local_server_that_is_not_running_is_not_retried() {
     let world = World::new(vec![Script::events([]).with_fault_after(0, ScriptStep::Cut)]);
     let mut runtime = world.runtime;
     if let retake_agent::ModelBackend::Remote { endpoint, .. } = &mut runtime.backend {

@@ -7,7 +7,7 @@ use retake_model::agent::TurnEnd;
 use retake_model::entry::{Block, Fields};
 use retake_model::id::EntryId;
 use retake_model::projection::THOUGHTS_OMITTED;
-use retake_testing::fault_server::{Script, ScriptedAnswer, events, said};
+use retake_testing::fault_server::{Script, ScriptedAnswer, events, text_answer};
 use retake_timeline::{Caller, Command};
 use serde_json::{Value, json};
 
@@ -23,9 +23,12 @@ fn thought(signature: &str) -> Script {
         signature: Some(signature.to_owned()),
         extra: Fields::default(),
     };
-    let telling =
-        ScriptedAnswer { blocks: vec![thought, Block::of_text("So.")], stop: Stop::EndTurn, ..said("") };
-    Script::events(events(Wire::Anthropic, &telling))
+    let answer = ScriptedAnswer {
+        blocks: vec![thought, Block::of_text("So.")],
+        stop: Stop::EndTurn,
+        ..text_answer("")
+    };
+    Script::events(events(Wire::Anthropic, &answer))
 }
 
 fn world(scripts: Vec<Script>) -> World {
@@ -50,7 +53,7 @@ fn sent(world: &World) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_thought_goes_back_until_something_before_it_changes() {
+fn a_thought_is_sent_back_until_an_earlier_entry_changes() {
     let world = world(vec![thought("one"), thought("two"), thought("three"), thought("four")]);
     world.run("first");
     world.run("second");
@@ -76,7 +79,7 @@ fn edit(world: &World, entry: EntryId) {
 }
 
 #[test]
-fn a_provider_that_refuses_thoughts_is_asked_again_without_any_and_never_gets_them_again() {
+fn refused_thoughts_are_dropped_and_never_sent_again() {
     let world = world(vec![thought("one"), Script::status(400, REFUSAL), thought("two"), text("Done.")]);
     world.run("first");
     let (outcome, events) = world.run("second");
@@ -90,7 +93,7 @@ fn a_provider_that_refuses_thoughts_is_asked_again_without_any_and_never_gets_th
 }
 
 #[test]
-fn thoughts_are_refused_only_once() {
+fn a_request_without_thoughts_is_not_repeated_again() {
     let world = world(vec![thought("one"), Script::status(400, REFUSAL), Script::status(400, REFUSAL)]);
     world.run("first");
     let (outcome, _) = world.run("second");
@@ -99,7 +102,7 @@ fn thoughts_are_refused_only_once() {
 }
 
 #[test]
-fn a_model_that_is_not_known_is_noticed_once_for_each_turn() {
+fn an_unknown_model_gives_one_notice_per_turn() {
     let mut world = World::new(vec![text("One."), text("Two.")]);
     world.runtime.sized = false;
     for _ in 0..2 {
@@ -107,7 +110,9 @@ fn a_model_that_is_not_known_is_noticed_once_for_each_turn() {
         let notices: Vec<_> =
             events.iter().filter(|event| matches!(event, TurnEvent::Notice { .. })).collect();
         assert_eq!(notices.len(), 1, "{notices:?}");
-        assert!(json!(notices[0])["message"].as_str().is_some_and(|said| said.contains("agent.window")));
+        assert!(
+            json!(notices[0])["message"].as_str().is_some_and(|message| message.contains("agent.window"))
+        );
     }
     let body: Value = serde_json::from_str(&world.server.requests()[0].body).expect("JSON");
     assert_eq!(body["max_tokens"], 8_192);

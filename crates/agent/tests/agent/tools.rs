@@ -13,7 +13,7 @@ use crate::stored;
 use crate::world::{KEY, RecordingObserver, World, calls, text};
 
 #[test]
-fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
+fn one_undo_reverts_a_turn_with_its_tool_calls_and_files() {
     let world = World::new(vec![
         calls(&[("call_1", "write", json!({"path": "new.txt", "content": "by the tool\n"}))]),
         text("Done."),
@@ -22,9 +22,9 @@ fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
     let (outcome, _) = world.run("make a file");
     assert_eq!(outcome.how, TurnEnd::Completed);
     assert_eq!(world.read("new.txt").as_deref(), Some("by the tool\n"));
-    let said = world.said();
-    assert_eq!(said.len(), 4, "{said:?}");
-    assert!(said[3].ends_with("Done."), "{said:?}");
+    let transcript = world.transcript();
+    assert_eq!(transcript.len(), 4, "{transcript:?}");
+    assert!(transcript[3].ends_with("Done."), "{transcript:?}");
     let reader = world.runtime.timeline.read().expect("the store is readable");
     let history = reader.history(world.thread).list(None, 100).expect("a history");
     let by_tool = history
@@ -41,14 +41,14 @@ fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
     world.check_rest();
 
     world.undo();
-    assert_eq!(world.said(), Vec::<String>::new());
+    assert_eq!(world.transcript(), Vec::<String>::new());
     assert_eq!(world.read("new.txt"), None);
     assert_eq!(world.read("mine.txt").as_deref(), Some("by hand\n"));
     assert_eq!(world.read("kept.txt").as_deref(), Some("kept\n"));
 }
 
 #[test]
-fn parallel_calls_are_one_message_and_one_message_of_results() {
+fn parallel_calls_share_one_message_and_their_results_another() {
     let world = World::new(vec![
         calls(&[
             ("a", "read", json!({"path": "kept.txt"})),
@@ -68,7 +68,7 @@ fn parallel_calls_are_one_message_and_one_message_of_results() {
 }
 
 #[test]
-fn a_denied_call_does_not_run_and_the_model_learns_why() {
+fn a_denied_call_does_not_run_and_the_model_gets_the_reason() {
     let write = || calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]);
     let check = |mode: ApprovalMode, reply: Option<Reply>, runs: bool| {
         let mut world = World::new(vec![write(), text("I see.")]);
@@ -90,7 +90,7 @@ fn a_denied_call_does_not_run_and_the_model_learns_why() {
 }
 
 #[test]
-fn a_call_that_was_allowed_for_good_is_not_asked_about_again() {
+fn an_always_allowed_call_needs_no_further_approval() {
     let write = |id: &str| calls(&[(id, "write", json!({"path": "new.txt", "content": "x"}))]);
     let other = calls(&[("w3", "write", json!({"path": "new.txt", "content": "y"}))]);
     let mut world = World::new(vec![write("w1"), text("1"), write("w2"), text("2"), other, text("3")]);
@@ -135,7 +135,7 @@ fn the_trace_has_every_request_and_no_key() {
 }
 
 #[test]
-fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
+fn a_key_echoed_by_the_provider_is_in_no_record() {
     let echo = |script: Script| {
         let acts = script.acts.into_iter().map(|act| match act {
             ScriptStep::Send(bytes) => {
@@ -166,7 +166,7 @@ fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
 }
 
 #[test]
-fn the_log_of_a_turn_has_its_steps() {
+fn the_log_contains_each_step_of_a_turn() {
     let world = World::new(vec![calls(&[("a", "list", json!({}))]), text("Listed.")]);
     world.run("list");
     let reader = world.runtime.timeline.read().expect("the store is readable");
@@ -178,7 +178,7 @@ fn the_log_of_a_turn_has_its_steps() {
 }
 
 #[test]
-fn a_file_that_the_user_makes_while_a_file_tool_runs_stays_when_the_turn_is_undone() {
+fn undoing_a_turn_keeps_a_file_the_user_created_during_it() {
     let world = World::new(vec![
         calls(&[("call_1", "write", json!({"path": "made/new.txt", "content": "by the tool\n"}))]),
         text("Done."),

@@ -16,7 +16,7 @@ use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::projection::{Dialect, rules};
-use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, text_answer};
 use retake_timeline::{Caller, Goal, MoveOptions, NewThread, Rules, Timeline, Unit, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
 use serde_json::Value;
@@ -59,14 +59,14 @@ impl TurnObserver for RecordingObserver {
 
 /// A streamed text answer.
 pub(crate) fn text(text: &str) -> Script {
-    Script::events(events(Wire::Anthropic, &said(text)))
+    Script::events(events(Wire::Anthropic, &text_answer(text)))
 }
 
 /// A streamed answer with tool calls.
 pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Script {
     let blocks: Vec<Block> = calls.iter().map(|(id, name, input)| call(id, name, input)).collect();
-    let telling = ScriptedAnswer { blocks, stop: Stop::ToolUse, ..said("") };
-    Script::events(events(Wire::Anthropic, &telling))
+    let answer = ScriptedAnswer { blocks, stop: Stop::ToolUse, ..text_answer("") };
+    Script::events(events(Wire::Anthropic, &answer))
 }
 
 impl World {
@@ -168,7 +168,7 @@ impl World {
     }
 
     /// The entries, one line each.
-    pub(crate) fn said(&self) -> Vec<String> {
+    pub(crate) fn transcript(&self) -> Vec<String> {
         self.entries().iter().map(|entry| format!("{}: {}", entry.role, entry.preview())).collect()
     }
 

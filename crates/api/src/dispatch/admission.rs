@@ -36,15 +36,15 @@ pub(crate) struct Admission {
 
 impl Admission {
     pub(crate) fn new(limits: Limits, seed: u64) -> Self {
-        let room = |many| Arc::new(Semaphore::new(many));
+        let permits = |many| Arc::new(Semaphore::new(many));
         Self {
             in_flight: InFlight::new(seed),
-            normal: room(limits.workers),
-            monitoring: room(MONITORING_WORKERS),
-            model_requests: room(limits.models),
-            streams: room(limits.streams),
-            bodies: room(limits.bodies),
-            values: room(limits.values),
+            normal: permits(limits.workers),
+            monitoring: permits(MONITORING_WORKERS),
+            model_requests: permits(limits.models),
+            streams: permits(limits.streams),
+            bodies: permits(limits.bodies),
+            values: permits(limits.values),
             limits,
         }
     }
@@ -59,11 +59,11 @@ impl Admission {
         &self,
         admission_class: AdmissionClass,
     ) -> Result<OwnedSemaphorePermit, Problem> {
-        let room = match admission_class {
+        let permits = match admission_class {
             AdmissionClass::Normal => &self.normal,
             AdmissionClass::Monitoring => &self.monitoring,
         };
-        match tokio::time::timeout(self.limits.queue, Arc::clone(room).acquire_owned()).await {
+        match tokio::time::timeout(self.limits.queue, Arc::clone(permits).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Problem::new(Code::Unavailable, "the server is overloaded")),
         }

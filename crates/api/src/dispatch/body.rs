@@ -147,8 +147,8 @@ async fn next(body: &mut Body, within: Duration) -> Result<Option<Bytes>, Proble
 
 /// Refuses a body by its Content-Length before reading it.
 fn check_length(headers: &HeaderMap, limit: u64) -> Result<(), Problem> {
-    let said = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if said.is_some_and(|said| said > limit) { Err(too_large(limit)) } else { Ok(()) }
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > limit) { Err(too_large(limit)) } else { Ok(()) }
 }
 
 fn too_large(limit: u64) -> Problem {

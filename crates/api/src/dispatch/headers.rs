@@ -60,13 +60,13 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
     {
         return Err(Problem::new(Code::UnsupportedMediaType, "the body must not be compressed"));
     }
-    let Some(said) = one(headers, CONTENT_TYPE.as_str())? else {
+    let Some(header_value) = one(headers, CONTENT_TYPE.as_str())? else {
         // A body must have an explicit JSON type, which HTML forms of other sites cannot send.
         let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         let has_body = headers.contains_key("transfer-encoding") || length.is_some_and(|length| length > 0);
         return if has_body { Err(kind_needed(wanted)) } else { Ok(()) };
     };
-    let mut parts = said.split(';').map(str::trim);
+    let mut parts = header_value.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
     let text = parts.all(|part| {
         part.is_empty()
@@ -84,8 +84,9 @@ pub(super) fn version(version: Version) -> HeaderValue {
 
 /// Whether the client is a browser that wants a page; programs accept anything or JSON.
 pub(super) fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
-    let said = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let mut kinds = said.flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next());
+    let header_values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds =
+        header_values.flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next());
     method.is_safe() && kinds.any(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
 }
 

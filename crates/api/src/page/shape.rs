@@ -93,7 +93,7 @@ fn inner(document: &Value, choice: &Value) -> Markup {
 
 fn about(shape: &Value) -> Markup {
     html! {
-        @if let Some(said) = shape["description"].as_str() { p class="detail" { (marked(said)) } }
+        @if let Some(description) = shape["description"].as_str() { p class="detail" { (marked(description)) } }
     }
 }
 

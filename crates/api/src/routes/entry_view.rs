@@ -23,7 +23,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         change(Method::PUT, "/v1/threads/{thread}/entries/view", set_take_view).unversioned().about(
             GROUP,
             "Set the view state of all entries of a take",
-            "Fields that are left out do not change. Stored, but not part of history.",
+            "Omitted fields do not change. Stored, but not part of history.",
         ),
         get("/v1/threads/{thread}/pictures/{picture}", picture).about(
             GROUP,

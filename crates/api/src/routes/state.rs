@@ -47,7 +47,7 @@ fn settings(call: &Call<'_, ThreadPath>) -> Result<Answer<Settings>, Problem> {
     Ok(Answer::at(reader.settings(call.path.thread).effective()?, version))
 }
 
-/// Settings to change. Fields that are left out do not change.
+/// Settings to change. Omitted fields do not change.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "the fields are read by name, from the JSON")]

@@ -26,7 +26,7 @@ struct Browser {
 }
 
 impl Browser {
-    fn enter(world: &World, server: &Server) -> Self {
+    fn login(world: &World, server: &Server) -> Self {
         let client = server.client();
         let entered = client.request("GET", &link(world)).without("Authorization").send();
         assert_eq!((entered.status, entered.header("location")), (303, Some("/")), "{}", entered.text());
@@ -44,7 +44,7 @@ impl Browser {
 }
 
 #[test]
-fn a_link_lets_one_browser_in_and_no_second() {
+fn a_login_link_is_single_use() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -74,7 +74,7 @@ fn a_login_link_expires_after_ten_minutes() {
 }
 
 #[test]
-fn of_browsers_that_follow_one_link_at_once_one_gets_in() {
+fn of_browsers_using_one_link_concurrently_one_logs_in() {
     let world = World::new();
     let server = world.serve();
     for _ in 0..5 {
@@ -89,10 +89,10 @@ fn of_browsers_that_follow_one_link_at_once_one_gets_in() {
 }
 
 #[test]
-fn a_cookie_reads_but_changes_only_from_a_page_of_this_server() {
+fn a_cookie_permits_changes_only_from_pages_of_this_server() {
     let world = World::new();
     let server = world.serve();
-    let browser = Browser::enter(&world, &server);
+    let browser = Browser::login(&world, &server);
     let own = format!("http://{}", server.address);
     browser.request("GET", "/v1/threads").send().done();
     assert_eq!(browser.request("GET", "/docs").send().status, 200);
@@ -109,10 +109,10 @@ fn a_cookie_reads_but_changes_only_from_a_page_of_this_server() {
 }
 
 #[test]
-fn a_browser_leaves_and_is_out() {
+fn logging_out_ends_the_session() {
     let world = World::new();
     let server = world.serve();
-    let (leaving, staying) = (Browser::enter(&world, &server), Browser::enter(&world, &server));
+    let (leaving, staying) = (Browser::login(&world, &server), Browser::login(&world, &server));
     let origin = format!("http://{}", server.address);
     let left = leaving.request("POST", "/logout").header("Origin", &origin).send();
     assert_eq!(left.status, 303);
@@ -122,20 +122,20 @@ fn a_browser_leaves_and_is_out() {
 }
 
 #[test]
-fn a_new_token_puts_browsers_out() {
+fn a_new_token_ends_browser_sessions() {
     let world = World::new();
     let server = world.serve();
-    let browser = Browser::enter(&world, &server);
+    let browser = Browser::login(&world, &server);
     let mut stream = browser.request("GET", "/v1/events").open();
     assert_eq!(stream.next(Duration::from_secs(5)).expect("a greeting").kind, "hello");
     world.token().rotate().expect("a new token is written");
     browser.request("GET", "/v1/threads").send().refused(401, "unauthorized");
     assert!(stream.next(Duration::from_secs(2)).is_none() && stream.is_over());
-    Browser::enter(&world, &server).request("GET", "/v1/threads").send().done();
+    Browser::login(&world, &server).request("GET", "/v1/threads").send().done();
 }
 
 #[test]
-fn a_link_holds_no_longer_than_the_token_that_it_was_made_under() {
+fn a_login_link_expires_with_its_token() {
     let world = World::new();
     let server = world.serve();
     let old = link(&world);
@@ -147,10 +147,10 @@ fn a_link_holds_no_longer_than_the_token_that_it_was_made_under() {
 }
 
 #[test]
-fn browsers_of_two_stores_keep_their_cookies() {
+fn cookies_of_two_stores_do_not_collide() {
     let (world, elsewhere) = (World::new(), World::new());
     let (server, second, other) = (world.serve(), world.serve(), elsewhere.serve());
-    let (here, there) = (Browser::enter(&world, &server), Browser::enter(&elsewhere, &other));
+    let (here, there) = (Browser::login(&world, &server), Browser::login(&elsewhere, &other));
     let name = |browser: &Browser| browser.cookie.split('=').next().expect("a name").to_owned();
     assert_ne!(name(&here), name(&there), "a browser sends both to both");
     // Browsers select cookies by host, not by port, and send both.
@@ -164,10 +164,10 @@ fn browsers_of_two_stores_keep_their_cookies() {
 }
 
 #[test]
-fn a_browser_that_came_in_a_month_ago_is_out() {
+fn a_browser_session_expires_after_a_month() {
     let world = World::new();
     let server = world.serve();
-    let browser = Browser::enter(&world, &server);
+    let browser = Browser::login(&world, &server);
     let (name, _) = browser.cookie.split_once('=').expect("a name and a value");
     let timeline = world.timeline();
     let runtime_database = timeline.store().runtime_database().expect("a ledger");
@@ -237,7 +237,7 @@ fn without_a_token_nobody_can_log_in() {
         let world = World::new();
         let server = world.serve();
         let client = server.client();
-        let browser = Browser::enter(&world, &server);
+        let browser = Browser::login(&world, &server);
         let link = link(&world);
         let mut streams = [client.events(0), browser.request("GET", "/v1/events").open()];
         for stream in &mut streams {
@@ -247,7 +247,7 @@ fn without_a_token_nobody_can_log_in() {
         let link = client.request("GET", &link).without("Authorization");
         for request in [client.request("GET", "/v1/threads"), browser.request("GET", "/v1/threads"), link] {
             let problem = request.send().refused(401, "unauthorized");
-            assert!(!problem.to_string().contains("serve.token"), "{what}: no path is told: {problem}");
+            assert!(!problem.to_string().contains("serve.token"), "{what}: no path is shown: {problem}");
             assert!(
                 problem["detail"].as_str().is_some_and(|text| text.contains("`retake serve token`")),
                 "{problem}"

@@ -51,7 +51,7 @@ fn pictures_are_attached_to_a_draft_sent_and_detached() {
 }
 
 #[test]
-fn a_document_is_attached_like_a_picture_and_refused_for_a_model_that_takes_none() {
+fn a_document_is_attached_like_a_picture_and_refused_for_models_without_support() {
     let world = World::new();
     let provider = json!({"wire": "chat", "base_url": "http://127.0.0.1:9", "models": ["m"]});
     let provider = serde_json::from_value(provider).expect("a configuration of a provider");
@@ -69,7 +69,7 @@ fn a_document_is_attached_like_a_picture_and_refused_for_a_model_that_takes_none
 }
 
 #[test]
-fn models_are_listed_with_their_keys_and_with_what_was_found_last() {
+fn models_are_listed_with_key_status_and_the_last_refresh() {
     let world = World::new();
     let server = world.serve();
     let cached = json!({"anthropic": {"fetched": "2026-11-18T13:00:00.000Z", "models": ["claude-live"]}});
@@ -88,7 +88,7 @@ fn models_are_listed_with_their_keys_and_with_what_was_found_last() {
 }
 
 #[test]
-fn null_sets_a_setting_back() {
+fn null_resets_a_setting() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -103,7 +103,7 @@ fn null_sets_a_setting_back() {
 }
 
 #[test]
-fn a_new_thread_may_be_the_current_one() {
+fn a_new_thread_can_become_the_current_one() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -114,7 +114,7 @@ fn a_new_thread_may_be_the_current_one() {
 }
 
 #[test]
-fn a_client_with_a_name_that_is_none_is_refused() {
+fn an_invalid_client_name_is_refused() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -132,7 +132,7 @@ fn a_client_with_a_name_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_setting_of_another_type_is_refused() {
+fn a_setting_of_the_wrong_type_is_refused() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

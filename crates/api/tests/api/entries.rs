@@ -30,8 +30,8 @@ fn all_entries_of_a_take_are_collapsed_and_expanded_at_once() {
     client.say(&thread, "User", "only in the branch");
     let (version, sequence) = (client.version(&thread), client.sequence());
     let check = |query: &str, body: Value, entries: u64, collapsed: usize| {
-        let told = client.put(&at(&format!("entries/view{query}")), &body).done();
-        assert_eq!(told["entries"], entries, "{query} {body}: {told}");
+        let response = client.put(&at(&format!("entries/view{query}")), &body).done();
+        assert_eq!(response["entries"], entries, "{query} {body}: {response}");
         let now = client.entries(&thread);
         let found = now.iter().filter(|entry| entry["collapsed"] == true).count();
         assert_eq!(found, collapsed, "{query} {body}");
@@ -76,7 +76,7 @@ fn the_view_of_a_missing_entry_cannot_be_set() {
 }
 
 #[test]
-fn pages_of_entries_are_of_one_moment() {
+fn pages_of_entries_are_of_one_version() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -119,7 +119,7 @@ fn pages_of_entries_are_of_one_moment() {
 }
 
 #[test]
-fn a_text_where_blocks_have_none_is_no_edit() {
+fn an_edit_of_text_in_blocks_without_text_is_refused() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -144,7 +144,7 @@ fn gif(number: u8) -> Vec<u8> {
 }
 
 #[test]
-fn only_pictures_of_the_thread_are_given() {
+fn only_pictures_of_the_thread_are_served() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -177,7 +177,7 @@ fn blob_of(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_refusal_names_nothing_of_the_program() {
+fn errors_show_no_internals() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -23,22 +23,23 @@ fn log(world: &World) -> Vec<i64> {
 }
 
 /// The first violation in the events of a client.
-fn judge(heard: &[i64], told: &[i64]) -> Result<(), String> {
-    for pair in heard.windows(2) {
+fn judge(received: &[i64], published: &[i64]) -> Result<(), String> {
+    for pair in received.windows(2) {
         if pair[1] <= pair[0] {
             return Err(format!("{} came after {}", pair[1], pair[0]));
         }
     }
-    match told.iter().find(|sequence| !heard.contains(sequence)) {
+    match published.iter().find(|sequence| !received.contains(sequence)) {
         Some(missed) => Err(format!("{missed} was missed")),
-        None if heard.len() > told.len() => Err("more was heard than happened".to_owned()),
+        None if received.len() > published.len() => Err("more was heard than happened".to_owned()),
         None => Ok(()),
     }
 }
 
 #[test]
-fn the_judge_notices_a_hole_and_an_echo() {
-    let check = |heard: &[i64], good: bool| assert_eq!(judge(heard, &[1, 2, 3]).is_ok(), good, "{heard:?}");
+fn the_checker_detects_missing_and_repeated_events() {
+    let check =
+        |received: &[i64], good: bool| assert_eq!(judge(received, &[1, 2, 3]).is_ok(), good, "{received:?}");
     check(&[1, 2, 3], true);
     for wrong in [&[1, 3][..], &[1, 2], &[1, 2, 2, 3], &[2, 1, 3], &[1, 2, 3, 4], &[]] {
         check(wrong, false);
@@ -51,13 +52,13 @@ fn rename(timeline: &retake_timeline::Timeline, thread: ThreadId, title: String)
 }
 
 #[test]
-fn a_client_that_is_cut_off_again_and_again_hears_everything_once() {
+fn a_client_that_reconnects_repeatedly_gets_every_event_once() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
     let threads: Vec<String> = (0..3).map(|number| client.thread(&format!("Thread {number}"))).collect();
     let writing = AtomicBool::new(true);
-    let heard = std::thread::scope(|scope| {
+    let received = std::thread::scope(|scope| {
         let mut writers = Vec::new();
         for thread in &threads {
             let client = client.clone();
@@ -76,10 +77,10 @@ fn a_client_that_is_cut_off_again_and_again_hears_everything_once() {
         }));
         let (client, writing) = (client.clone(), &writing);
         let reader = scope.spawn(move || {
-            let (mut heard, mut connections) = (Vec::new(), 0_u32);
+            let (mut received, mut connections) = (Vec::new(), 0_u32);
             loop {
                 let ended = !writing.load(Ordering::SeqCst);
-                let after = heard.last().copied().unwrap_or(0);
+                let after = received.last().copied().unwrap_or(0);
                 // Alternate between header and query, since browsers and other clients differ.
                 let mut stream = if connections % 2 == 0 {
                     client.events(after)
@@ -90,11 +91,11 @@ fn a_client_that_is_cut_off_again_and_again_hears_everything_once() {
                 let mut came = false;
                 for _ in 0..(connections % 7) {
                     let Some(event) = stream.next_operation(Duration::from_millis(300)) else { break };
-                    heard.push(event.id.expect("an operation has an id"));
+                    received.push(event.id.expect("an operation has an id"));
                     came = true;
                 }
                 if ended && !came && connections % 7 != 0 {
-                    return (heard, connections);
+                    return (received, connections);
                 }
             }
         });
@@ -104,13 +105,18 @@ fn a_client_that_is_cut_off_again_and_again_hears_everything_once() {
         writing.store(false, Ordering::SeqCst);
         reader.join().expect("the reader ends")
     });
-    let told = log(&world);
-    assert_eq!(judge(&heard.0, &told), Ok(()));
-    assert!(told.len() >= 240 && heard.1 > 40, "{} events by {} connections", told.len(), heard.1);
+    let published = log(&world);
+    assert_eq!(judge(&received.0, &published), Ok(()));
+    assert!(
+        published.len() >= 240 && received.1 > 40,
+        "{} events by {} connections",
+        published.len(),
+        received.1
+    );
 }
 
 #[test]
-fn many_streams_at_once_hear_the_same_and_one_of_a_thread_hears_only_that() {
+fn concurrent_streams_get_the_same_events_and_a_thread_stream_only_its_own() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -121,16 +127,19 @@ fn many_streams_at_once_hear_the_same_and_one_of_a_thread_hears_only_that() {
         client.say(&one, "User", &number.to_string());
         client.say(&other, "User", &number.to_string());
     }
-    let told = log(&world);
+    let published = log(&world);
     for stream in &mut all {
-        let heard: Vec<i64> = told.iter().map_while(|_| stream.next_operation(SOON)?.id).collect();
-        assert_eq!(judge(&heard, &told), Ok(()));
+        let received: Vec<i64> = published.iter().map_while(|_| stream.next_operation(SOON)?.id).collect();
+        assert_eq!(judge(&received, &published), Ok(()));
     }
     for version in 1..=21 {
-        let event = of_one.next_operation(SOON).expect("it is told");
+        let event = of_one.next_operation(SOON).expect("an event arrives");
         assert_eq!((&event.data["thread"], &event.data["version"]), (&json!(one), &json!(version)));
     }
-    assert!(of_one.next_operation(Duration::from_millis(200)).is_none(), "of the other nothing is told");
+    assert!(
+        of_one.next_operation(Duration::from_millis(200)).is_none(),
+        "no event of the other thread arrives"
+    );
 }
 
 #[test]
@@ -144,9 +153,9 @@ fn changes_of_other_processes_become_events_quickly() {
     let mut slowest = Duration::ZERO;
     for number in 0..20 {
         rename(&timeline, id, format!("Title {number}"));
-        let begun = Instant::now();
-        let event = stream.next_operation(SOON).expect("it is told");
-        slowest = slowest.max(begun.elapsed());
+        let started = Instant::now();
+        let event = stream.next_operation(SOON).expect("an event arrives");
+        slowest = slowest.max(started.elapsed());
         assert_eq!(event.data["version"], number + 2);
     }
     // The goal is 150 ms, which the benchmark measures; a busy machine may take longer.
@@ -167,24 +176,24 @@ fn changes_and_purges_of_other_processes_become_events() {
     }
     let purged = world.timeline().store().purge_threads(&[gone.parse().expect("an id")]);
     purged.expect("the thread is destroyed");
-    while stream.next(SOON).expect("it is told that a thread was destroyed").kind != "purged" {}
+    while stream.next(SOON).expect("a purge is reported").kind != "purged" {}
     other.client().say(&kept, "User", "another word");
     // A new client receives every position of the log once, without purged content.
-    let (told, mut heard, mut again) = (log(&world), Vec::new(), server.client().events(0));
-    while heard.len() < told.len() {
-        let event = again.next(SOON).expect("the rest is told");
+    let (published, mut received, mut again) = (log(&world), Vec::new(), server.client().events(0));
+    while received.len() < published.len() {
+        let event = again.next(SOON).expect("the rest arrives");
         if event.kind != "hello" {
             assert_eq!(event.kind == "purged", event.data["thread"].is_null(), "{event:?}");
             assert!(!event.data.to_string().contains(&gone), "{event:?}");
-            heard.extend(event.id);
+            received.extend(event.id);
         }
     }
-    assert_eq!(judge(&heard, &told), Ok(()));
+    assert_eq!(judge(&received, &published), Ok(()));
     server.client().get(&format!("/v1/threads/{gone}")).refused(404, "not_found");
 }
 
 #[test]
-fn a_place_that_never_was_is_refused_and_the_newest_is_named() {
+fn an_invalid_event_id_is_refused_with_the_newest_valid_one() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -223,8 +232,11 @@ fn a_new_token_closes_old_streams_before_the_next_event() {
         world.token().rotate().expect("a new token is written");
         rename(&timeline, id, format!("Not for them {round}"));
         for stream in &mut streams {
-            let heard = stream.next(SOON);
-            assert!(heard.is_none() && stream.is_over(), "round {round}: an old stream heard {heard:?}");
+            let received = stream.next(SOON);
+            assert!(
+                received.is_none() && stream.is_over(),
+                "round {round}: an old stream heard {received:?}"
+            );
         }
         // Control: with the new token, the events arrive.
         let new = server.client();
@@ -257,22 +269,22 @@ fn a_client_that_does_not_read_is_disconnected_and_resumes() {
     until("the stream is given up", || counted("retake_event_streams ") == 0);
     assert_eq!(counted("retake_slow_readers_total "), 1);
     // The received events are valid; the rest arrives on the next connection.
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     while let Some(event) = stream.next_operation(SOON) {
-        heard.extend(event.id);
+        received.extend(event.id);
     }
     assert!(stream.is_over());
-    let (told, arrived) = (log(&world), heard.len());
-    assert!(arrived < told.len(), "the client had heard everything before it was cut off");
-    let mut again = client.events(heard.last().copied().unwrap_or(0));
-    while heard.len() < told.len() {
-        heard.extend(again.next_operation(SOON).expect("the rest is told").id);
+    let (published, arrived) = (log(&world), received.len());
+    assert!(arrived < published.len(), "the client had heard everything before it was cut off");
+    let mut again = client.events(received.last().copied().unwrap_or(0));
+    while received.len() < published.len() {
+        received.extend(again.next_operation(SOON).expect("the rest arrives").id);
     }
-    assert_eq!(judge(&heard, &told), Ok(()));
+    assert_eq!(judge(&received, &published), Ok(()));
 }
 
 #[test]
-fn there_are_only_so_many_streams_and_one_that_ends_makes_room() {
+fn the_number_of_streams_is_limited() {
     let world = World::with(retake_api::Limits { streams: 3, ..retake_api::Limits::default() });
     let server = world.serve();
     let client = server.client();

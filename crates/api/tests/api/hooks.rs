@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 #[test]
-fn entries_can_be_read_changed_and_sent_back() {
+fn entries_can_be_read_changed_and_written_back() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -47,7 +47,7 @@ fn entries_can_be_read_changed_and_sent_back() {
 }
 
 #[test]
-fn every_field_is_read_and_those_that_can_be_set_are() {
+fn every_field_is_readable_and_settable_fields_are_set() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -107,8 +107,8 @@ fn callbacks_do_what_their_routes_do() {
         names["callbacks"].as_array().expect("callbacks").iter().all(|one| one["about"] != ""),
         "{names}"
     );
-    let said = call("add_entries", "", json!({"entries": [{"content": "hi"}]})).done();
-    assert!(said["result"]["operation"].is_string(), "{said}");
+    let added = call("add_entries", "", json!({"entries": [{"content": "hi"}]})).done();
+    assert!(added["result"]["operation"].is_string(), "{added}");
     call("set_context_files", "", json!({"items": [{"path": "a.txt"}]})).done();
     call("save", "", json!({"name": "here"})).done();
     let ahead = call("clear", "&dry_run=true", json!({})).done();
@@ -126,7 +126,7 @@ fn callbacks_do_what_their_routes_do() {
 }
 
 #[test]
-fn concurrent_writes_of_a_field_do_not_mix() {
+fn concurrent_writes_of_a_field_are_atomic() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let thread = servers[0].client().thread("Raced");
@@ -157,7 +157,7 @@ fn concurrent_writes_of_a_field_do_not_mix() {
 }
 
 #[test]
-fn a_conversation_that_is_too_large_to_be_read_at_once_is_read_by_the_page() {
+fn a_large_conversation_is_read_in_pages() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -198,7 +198,7 @@ fn a_list_of_files_is_written_back_as_it_was_read() {
 }
 
 #[test]
-fn numbers_stay_as_they_came_on_every_way_in_and_out() {
+fn numbers_round_trip_verbatim_on_every_route() {
     const NUMBERS: &str = "[12345678901234567890123,1.0,1e400,-0.10]";
     let world = World::new();
     let server = world.serve();

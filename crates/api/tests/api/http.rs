@@ -220,8 +220,8 @@ impl Answer {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.asked);
         let problem = self.json();
         for field in ["type", "title", "detail", "action"] {
-            let said = problem[field].as_str().is_some_and(|text| !text.is_empty());
-            assert!(said, "{}: a problem says its {field}: {problem}", self.asked);
+            let is_stated = problem[field].as_str().is_some_and(|text| !text.is_empty());
+            assert!(is_stated, "{}: a problem has no {field}: {problem}", self.asked);
         }
         assert_eq!(problem["status"], status, "{}", self.asked);
         problem

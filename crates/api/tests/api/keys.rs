@@ -25,7 +25,7 @@ fn is_the_same(what: &str, first: &Answer, second: &Answer) {
 }
 
 #[test]
-fn every_route_with_a_key_is_carried_out_once() {
+fn a_request_with_an_idempotency_key_runs_once_on_every_route() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -53,7 +53,7 @@ fn every_route_with_a_key_is_carried_out_once() {
 }
 
 #[test]
-fn a_key_holds_after_a_restart_and_at_another_server() {
+fn idempotency_keys_survive_restarts_and_are_shared_by_servers() {
     let world = World::new();
     let server = world.serve();
     let thread = server.client().thread("Once");
@@ -76,7 +76,7 @@ fn a_key_holds_after_a_restart_and_at_another_server() {
 }
 
 #[test]
-fn a_key_for_something_else_is_refused_and_changes_nothing() {
+fn reusing_a_key_for_another_request_is_refused() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -94,7 +94,7 @@ fn a_key_for_something_else_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_request_that_was_refused_leaves_its_key_free() {
+fn a_refused_request_does_not_consume_its_key() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -112,7 +112,7 @@ fn a_request_that_was_refused_leaves_its_key_free() {
 }
 
 #[test]
-fn of_sixteen_at_once_one_is_carried_out() {
+fn of_sixteen_concurrent_requests_with_one_key_one_runs() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let thread = servers[0].client().thread("Crowded");
@@ -149,9 +149,9 @@ fn die(timeline: &Timeline, thread: &str, key: &str, body: &Value, done: bool) {
     let fingerprint = *blake3::hash(asked.as_bytes()).as_bytes();
     let sequence = timeline.read().expect("a look").queries().last_sequence().expect("a log");
     let runtime_database = timeline.store().runtime_database().expect("a ledger");
-    let begun =
+    let started =
         runtime_database.begin_request(request, &fingerprint, sequence, "server-that-died", timeline.now());
-    assert_eq!(begun.expect("it is written"), RequestState::New);
+    assert_eq!(started.expect("it is written"), RequestState::New);
     if done {
         let title = body["title"].as_str().expect("a title").to_owned();
         let caller = Caller { request: Some(request), ..Caller::human() };
@@ -161,7 +161,7 @@ fn die(timeline: &Timeline, thread: &str, key: &str, body: &Value, done: bool) {
 }
 
 #[test]
-fn a_crash_between_the_change_and_its_answer_is_made_good_from_the_log() {
+fn after_a_crash_the_stored_change_answers_the_repeated_request() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -195,7 +195,7 @@ fn a_crash_between_the_change_and_its_answer_is_made_good_from_the_log() {
 }
 
 #[test]
-fn a_request_that_another_server_is_busy_with_is_not_begun_twice() {
+fn a_request_in_progress_on_another_server_does_not_start_again() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -212,7 +212,7 @@ fn a_request_that_another_server_is_busy_with_is_not_begun_twice() {
 }
 
 #[test]
-fn an_answer_that_was_destroyed_is_found_again_in_the_log() {
+fn a_lost_answer_is_rebuilt_from_the_log() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -237,7 +237,7 @@ fn an_answer_that_was_destroyed_is_found_again_in_the_log() {
 }
 
 #[test]
-fn a_key_is_one_short_line() {
+fn an_idempotency_key_is_one_short_line() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -267,7 +267,7 @@ impl FailingDatabase {
 }
 
 #[test]
-fn the_result_is_sent_even_if_it_cannot_be_stored() {
+fn a_result_that_cannot_be_stored_is_still_sent() {
     for columns in ["status", "status, owner"] {
         let world = World::new();
         let server = world.serve();
@@ -331,8 +331,8 @@ fn a_steering_message_sent_again_after_a_crash_is_delivered_once() {
     failing.mend();
     assert_eq!(second["entry"], first["entry"], "{second}");
     client.idle(&thread);
-    let heard = client.entries(&thread).iter().filter(|entry| entry["entry"]["content"] == "once").count();
-    assert_eq!(heard, 1);
+    let count = client.entries(&thread).iter().filter(|entry| entry["entry"]["content"] == "once").count();
+    assert_eq!(count, 1);
 }
 
 #[test]

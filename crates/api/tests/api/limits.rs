@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::http::{Answer, Client, Request, connect, raw, read_answer};
 use crate::process::Process;
+use crate::reported_defects::scripted;
 use crate::routes::Route;
 use crate::scene::Scene;
-use crate::seed_d::scripted;
 use crate::world::{World, until};
 
 const GIB: u64 = 1 << 30;
@@ -45,7 +45,7 @@ fn pour(request: &Request, bytes: u64) -> (Answer, u64) {
 }
 
 #[test]
-fn a_body_of_a_gibibyte_is_refused_and_never_in_memory() {
+fn a_body_of_a_gibibyte_is_refused_without_buffering() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -76,7 +76,7 @@ fn deep(open: &str, close: &str) -> String {
 }
 
 #[test]
-fn json_of_a_hundred_thousand_levels_is_refused_wherever_it_stands() {
+fn json_nested_a_hundred_thousand_levels_is_refused_everywhere() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -93,11 +93,11 @@ fn json_of_a_hundred_thousand_levels_is_refused_wherever_it_stands() {
             let entries =
                 format!("{{\"entries\":[{{\"role\":\"User\",\"content\":\"x\",\"more\":{value}}}]}}");
             for body in inside.chain([value.clone(), entries]) {
-                let begun = Instant::now();
+                let started = Instant::now();
                 let answer = route.request(&client, &scene).body("application/json", body.as_bytes()).send();
                 let shown = &body[..body.len().min(60)];
                 assert!((400..500).contains(&answer.status), "{} {shown}: {}", route.name(), answer.text());
-                assert!(begun.elapsed() < Duration::from_secs(2), "{} {shown}", route.name());
+                assert!(started.elapsed() < Duration::from_secs(2), "{} {shown}", route.name());
             }
         }
     }
@@ -107,11 +107,11 @@ fn json_of_a_hundred_thousand_levels_is_refused_wherever_it_stands() {
 
 /// Whether the server closed the connection; its last bytes, if any.
 fn let_go(connection: &mut TcpStream) -> Option<Vec<u8>> {
-    let mut said = Vec::new();
+    let mut response = Vec::new();
     connection.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes a time");
-    match connection.read_to_end(&mut said) {
+    match connection.read_to_end(&mut response) {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
-        _ => Some(said),
+        _ => Some(response),
     }
 }
 
@@ -142,21 +142,21 @@ fn five_hundred_slow_clients_are_disconnected_and_block_nothing() {
             let _ = connection.write_all(&[piece]);
         }
         for _ in 0..3 {
-            let begun = Instant::now();
+            let started = Instant::now();
             client.get("/health").done();
             client.say(&thread, "User", "quickly");
-            slowest = slowest.max(begun.elapsed());
+            slowest = slowest.max(started.elapsed());
         }
     }
     assert!(slowest < Duration::from_secs(2), "others waited {slowest:?}");
     let mut timed_out = 0;
     for (number, connection) in slow.iter_mut().enumerate() {
-        let said = let_go(connection).unwrap_or_else(|| panic!("client {number} is still waited for"));
+        let response = let_go(connection).unwrap_or_else(|| panic!("client {number} is still waited for"));
         if number % 2 == 1 {
-            let said = String::from_utf8_lossy(&said);
+            let response = String::from_utf8_lossy(&response);
             assert!(
-                said.starts_with("HTTP/1.1 408 ") && said.contains("request_timeout"),
-                "{number}: {said}"
+                response.starts_with("HTTP/1.1 408 ") && response.contains("request_timeout"),
+                "{number}: {response}"
             );
             timed_out += 1;
         }
@@ -190,7 +190,7 @@ fn request_bodies_in_memory_have_a_common_limit() {
         let clients: Vec<_> = (0..24).map(|_| scope.spawn(send)).collect();
         clients.into_iter().map(|client| client.join().expect("no panic")).collect()
     });
-    let count = |start: &[u8]| statuses.iter().filter(|said| said.starts_with(start)).count();
+    let count = |start: &[u8]| statuses.iter().filter(|response| response.starts_with(start)).count();
     let (timed_out, no_room) = (count(b"HTTP/1.1 408 "), count(b"HTTP/1.1 503 "));
     assert!(timed_out >= 1 && no_room >= 1, "{timed_out} timed out, {no_room} found no room");
     let taken = server.most_memory() - before;
@@ -260,7 +260,7 @@ fn malformed_requests_are_refused_and_do_no_harm() {
 /// Chunked encoding takes precedence over a length, and the server ignores further bytes on that connection:
 /// a proxy that took them for the rest of a body must not smuggle in a request.
 #[test]
-fn a_request_with_two_lengths_ends_the_connection() {
+fn a_request_with_two_lengths_closes_the_connection() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -278,9 +278,9 @@ fn a_request_with_two_lengths_ends_the_connection() {
         connection
             .write_all(&[request.head(false).as_slice(), b"2\r\n{}\r\n0\r\n\r\n", behind.as_slice()].concat())
             .expect("it is read");
-        let said = let_go(&mut connection).expect("the server lets go");
-        let said = String::from_utf8_lossy(&said).into_owned();
-        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{first} first: {said}");
+        let response = let_go(&mut connection).expect("the server lets go");
+        let response = String::from_utf8_lossy(&response).into_owned();
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{first} first: {response}");
     }
 }
 
@@ -307,9 +307,9 @@ fn requests_above_the_limit_wait_and_are_served() {
     let world = World::with(limits);
     let server = world.serve();
     let idle = kept(&server.client(), 8);
-    let begun = Instant::now();
+    let started = Instant::now();
     server.client().get("/health").done();
-    let waited = begun.elapsed();
+    let waited = started.elapsed();
     assert!(waited > Duration::from_millis(200) && waited < Duration::from_secs(5), "{waited:?}");
     drop(idle);
 }
@@ -324,9 +324,9 @@ fn unauthenticated_connections_displace_no_others() {
     assert!(idle.len() > 1_000, "{} connections", idle.len());
     let slowest = (0..20)
         .map(|_| {
-            let begun = Instant::now();
+            let started = Instant::now();
             client.get("/health").done();
-            begun.elapsed()
+            started.elapsed()
         })
         .max();
     assert!(slowest < Some(Duration::from_secs(1)), "{slowest:?}");
@@ -336,9 +336,9 @@ fn unauthenticated_connections_displace_no_others() {
         let gauge = metrics.lines().find_map(|line| line.strip_prefix("retake_connections "));
         gauge.expect("a gauge").parse::<usize>().expect("a number")
     };
-    let begun = Instant::now();
+    let started = Instant::now();
     while open() > 160 {
-        assert!(begun.elapsed() < Duration::from_secs(1), "{} are open", open());
+        assert!(started.elapsed() < Duration::from_secs(1), "{} are open", open());
         std::thread::sleep(Duration::from_millis(20));
     }
     // Only unauthenticated connections are closed to make room.
@@ -358,7 +358,7 @@ fn many(item: &str, bytes: usize) -> String {
 }
 
 #[test]
-fn json_that_would_be_large_in_memory_is_refused_wherever_it_stands() {
+fn json_that_expands_in_memory_is_refused_everywhere() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -384,7 +384,7 @@ fn json_that_would_be_large_in_memory_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn json_that_is_just_not_too_large_is_bounded_when_many_send_it_at_once() {
+fn concurrent_requests_with_the_largest_allowed_json_take_bounded_memory() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -408,7 +408,7 @@ fn json_that_is_just_not_too_large_is_bounded_when_many_send_it_at_once() {
 }
 
 #[test]
-fn entries_are_added_by_the_thousand_and_not_by_the_million() {
+fn the_number_of_entries_added_at_once_is_limited() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -422,7 +422,7 @@ fn entries_are_added_by_the_thousand_and_not_by_the_million() {
 }
 
 #[test]
-fn a_page_of_large_entries_has_fewer() {
+fn a_page_of_large_entries_has_fewer_of_them() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -49,7 +49,7 @@ fn invalid_cursors_are_refused_by_every_list() {
 }
 
 #[test]
-fn a_thread_or_a_take_is_found_by_name_and_by_the_beginning_of_its_id() {
+fn threads_and_takes_are_found_by_name_and_id_prefix() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -36,8 +36,8 @@ fn the_log_has_every_request_and_no_secret() {
     client.request("GET", &link).without("Authorization").send().refused(401, "unauthorized");
     // A valid request, and one invalid request per message.
     let thread = client.thread(SECRET);
-    let said = client.say(&thread, "User", SECRET);
-    assert_eq!(said["version"], 2);
+    let added = client.say(&thread, "User", SECRET);
+    assert_eq!(added["version"], 2);
     let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
     client.request("GET", "/v1/threads").without("Authorization").header("Cookie", &cookie).send().done();
     client.get(&format!("/v1/threads?title={SECRET}")).done();

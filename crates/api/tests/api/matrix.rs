@@ -97,7 +97,7 @@ fn every_route_requires_a_credential() {
 }
 
 #[test]
-fn a_token_that_was_replaced_opens_no_route() {
+fn a_replaced_token_is_refused_by_every_route() {
     let world = World::new();
     let server = world.serve();
     let old = server.client();

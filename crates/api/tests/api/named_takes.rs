@@ -30,8 +30,8 @@ fn a_change_of_a_take_that_is_not_active_is_undone_there() {
     let client = server.client();
     let (thread, second) = two_takes(&client);
     let body = json!({"entries": [{"role": "User", "content": "beside"}]});
-    let said = client.post(&format!("/v1/threads/{thread}/entries?take={second}"), &body).done();
-    assert_eq!(said["undoable"], true);
+    let added = client.post(&format!("/v1/threads/{thread}/entries?take={second}"), &body).done();
+    assert_eq!(added["undoable"], true);
     client.say(&thread, "User", "here");
 
     let route = |name: &str| format!("/v1/threads/{thread}/{name}?take={second}");
@@ -51,10 +51,10 @@ fn a_change_of_a_take_that_is_not_active_is_undone_there() {
         items.iter().filter(|item| item["redoable"] == true).map(|item| item["version"].clone()).collect()
     };
     let in_second: Vec<Value> = redoable(&route("history"));
-    assert_eq!(in_second, [said["version"].clone()]);
+    assert_eq!(in_second, [added["version"].clone()]);
     client.post(&route("redo"), &json!({})).done();
     assert_eq!(count(&client, &thread, &second), 2);
-    client.post(&route("jump"), &json!({"version": said["version"].as_u64().expect("a number") - 1})).done();
+    client.post(&route("jump"), &json!({"version": added["version"].as_u64().expect("a number") - 1})).done();
     assert_eq!((count(&client, &thread, &second), client.entries(&thread).len()), (1, 2));
 
     let nobody = thread.clone();

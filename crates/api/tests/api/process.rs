@@ -36,13 +36,18 @@ pub(crate) struct Process {
 }
 
 #[test]
-fn a_server_for_other_tests() {
+fn server_process_for_other_tests() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let mut limits = Limits::default();
-    if let Some(patience) = std::env::var(PATIENCE).ok().and_then(|millis| millis.parse().ok()) {
-        let patience = Duration::from_millis(patience);
-        limits =
-            Limits { head: patience, arrival: patience, pause: patience, write_timeout: patience, ..limits };
+    if let Some(shutdown_grace) = std::env::var(PATIENCE).ok().and_then(|millis| millis.parse().ok()) {
+        let shutdown_grace = Duration::from_millis(shutdown_grace);
+        limits = Limits {
+            head: shutdown_grace,
+            arrival: shutdown_grace,
+            pause: shutdown_grace,
+            write_timeout: shutdown_grace,
+            ..limits
+        };
     }
     tracing_subscriber::fmt()
         .json()
@@ -60,16 +65,16 @@ fn a_server_for_other_tests() {
 
 impl Process {
     /// Starts a server with a timeout for slow clients, or with the default one.
-    pub(crate) fn start(world: &World, patience: Option<Duration>) -> Self {
+    pub(crate) fn start(world: &World, shutdown_grace: Option<Duration>) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program is there"));
         command
-            .args(["process::a_server_for_other_tests", "--exact", "--nocapture", "--test-threads=1"])
+            .args(["process::server_process_for_other_tests", "--exact", "--nocapture", "--test-threads=1"])
             .env(FOLDER, world.folder())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(log_of(world)).expect("our folder"));
-        if let Some(patience) = patience {
-            command.env(PATIENCE, patience.as_millis().to_string());
+        if let Some(shutdown_grace) = shutdown_grace {
+            command.env(PATIENCE, shutdown_grace.as_millis().to_string());
         }
         let mut child = command.spawn().expect("this program starts");
         let mut output = BufReader::new(child.stdout.take().expect("its output is a pipe"));

@@ -62,8 +62,8 @@ fn of_two_changes_of_one_version_exactly_one_succeeds() {
             let answers = at_once(&requests);
             let (won, lost): (Vec<_>, Vec<_>) =
                 answers.iter().partition(|answer| (200..300).contains(&answer.status));
-            let said: Vec<String> = answers.iter().map(Answer::text).collect();
-            assert_eq!((won.len(), lost.len()), (1, 1), "round {round}: {said:?}");
+            let texts: Vec<String> = answers.iter().map(Answer::text).collect();
+            assert_eq!((won.len(), lost.len()), (1, 1), "round {round}: {texts:?}");
             let problem = lost[0].refused(412, "version_conflict");
             let current = clients[0].version(&thread);
             assert_eq!(won[0].header("etag"), Some(format!("\"{current}\"").as_str()));
@@ -73,7 +73,7 @@ fn of_two_changes_of_one_version_exactly_one_succeeds() {
 }
 
 #[test]
-fn of_concurrent_moves_one_moves_the_files() {
+fn of_concurrent_undos_one_moves_the_files() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -87,8 +87,8 @@ fn of_concurrent_moves_one_moves_the_files() {
         let ask = |number: usize| servers[number % 2].client().request("POST", &path).json(&json!({}));
         let requests: Vec<Request> = (0..4).map(|number| ask(number).if_match(version)).collect();
         let answers = at_once(&requests);
-        let said: Vec<String> = answers.iter().map(Answer::text).collect();
-        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1, "{action}: {said:?}");
+        let texts: Vec<String> = answers.iter().map(Answer::text).collect();
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1, "{action}: {texts:?}");
         for answer in answers.iter().filter(|answer| answer.status != 200) {
             answer.refused(412, "version_conflict");
         }
@@ -118,8 +118,8 @@ fn of_many_changes_of_one_version_exactly_one_succeeds() {
         assert_eq!(winners.len(), 1, "round {round}");
         let entries = client.entries(&thread);
         assert_eq!(entries.len(), round + 1);
-        let said = entries[round].to_string();
-        assert!(said.contains(&format!("\"{round} by {}\"", winners[0])), "{said}");
+        let text = entries[round].to_string();
+        assert!(text.contains(&format!("\"{round} by {}\"", winners[0])), "{text}");
     }
 }
 
@@ -171,7 +171,7 @@ fn changes_of_one_server_are_visible_to_the_other() {
 }
 
 #[test]
-fn one_title_is_given_to_one_thread() {
+fn concurrent_threads_cannot_get_the_same_title() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     for round in 0..10 {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 #[test]
-fn entries_are_found_by_words_and_filters_page_by_page() {
+fn search_finds_entries_by_words_and_filters_in_pages() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

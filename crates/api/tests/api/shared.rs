@@ -22,7 +22,7 @@ fn undo(client: &Client, thread: &str) {
 }
 
 #[test]
-fn prompts_and_roles_are_those_of_all_threads_of_a_project() {
+fn prompts_and_roles_are_shared_by_the_threads_of_a_project() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -13,7 +13,7 @@ use crate::world::{World, until};
 const GROWTH: u64 = 64 << 20;
 
 #[test]
-fn output_without_end_takes_no_memory_of_a_server_whose_client_does_not_read() {
+fn endless_output_takes_bounded_memory_if_the_client_does_not_read() {
     let world = World::new();
     let mut server = Process::start(&world, None);
     let client = server.client();
@@ -25,17 +25,17 @@ fn output_without_end_takes_no_memory_of_a_server_whose_client_does_not_read() {
     let before = server.most_memory();
     // One client reads, the other never does.
     let mut reading = client.events(client.sequence());
-    let mut unread = TcpStream::connect(server.address).expect("it listens");
+    let mut blocked = TcpStream::connect(server.address).expect("it listens");
     let token = world.token().read().expect("a token").secret().to_owned();
     let head = format!(
         "GET /v1/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
         server.address
     );
-    unread.write_all(head.as_bytes()).expect("it listens");
+    blocked.write_all(head.as_bytes()).expect("it listens");
     let prompt = json!({"prompt": "run timeout 30 yes", "approve": "all"});
     client.post(&turns, &prompt).done();
-    let (begun, mut progress, mut omitted) = (Instant::now(), 0, 0);
-    while begun.elapsed() < Duration::from_secs(6) {
+    let (started, mut progress, mut omitted) = (Instant::now(), 0, 0);
+    while started.elapsed() < Duration::from_secs(6) {
         let Some(event) = reading.next(Duration::from_secs(1)) else { continue };
         if event.data["event"] == "tool_progress" {
             progress += 1;

@@ -12,7 +12,8 @@ fn a_thread_is_created_shown_and_survives_the_server() {
     let mut stream = client.events(0);
     let thread = client.thread("First");
     client.say(&thread, "User", "hello");
-    let kinds = [(); 2].map(|()| stream.next_operation(Duration::from_secs(5)).expect("it is told").data);
+    let kinds =
+        [(); 2].map(|()| stream.next_operation(Duration::from_secs(5)).expect("an event arrives").data);
     assert_eq!(kinds[1]["version"], 2, "{kinds:?}");
     server.stop();
     assert!(stream.next(Duration::from_secs(5)).is_none() && stream.is_over());

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::http::connect;
 use crate::process::Process;
-use crate::seed_d::scripted;
+use crate::reported_defects::scripted;
 use crate::world::{World, until};
 
 const SOON: Duration = Duration::from_secs(5);
 
 /// The texts of a thread's entries, joined.
-fn said(entries: &[Value]) -> String {
+fn texts_of(entries: &[Value]) -> String {
     entries.iter().map(Value::to_string).collect()
 }
 
@@ -46,10 +46,10 @@ fn turns_that_run_are_left_to_be_resumed() {
         assert_eq!(turn["agent"]["state"], "shutting_down", "{prompt}: {turn}");
         assert_eq!(turn["agent"]["unfinished"], true, "{prompt}: {turn}");
         let entries = client.entries(&thread);
-        assert!(said(&entries).contains(prompt), "{prompt}: what was asked is there");
+        assert!(texts_of(&entries).contains(prompt), "{prompt}: what was asked is there");
         let history = client.get(&format!("/v1/threads/{thread}/history")).text();
         assert!(
-            history.contains("interrupted") || said(&entries).contains("interrupted"),
+            history.contains("interrupted") || texts_of(&entries).contains("interrupted"),
             "{prompt}: {history}"
         );
         // It is a turn like any other: the next turn starts and closes it, and undo reverts both.
@@ -66,7 +66,7 @@ fn turns_that_run_are_left_to_be_resumed() {
 }
 
 #[test]
-fn a_command_that_runs_when_the_server_stops_does_not_go_on() {
+fn shutdown_ends_running_commands() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -81,7 +81,7 @@ fn a_command_that_runs_when_the_server_stops_does_not_go_on() {
 }
 
 #[test]
-fn acknowledged_changes_survive() {
+fn acknowledged_changes_survive_shutdown() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -110,7 +110,8 @@ fn acknowledged_changes_survive() {
         assert!(took < SOON, "it took {took:?} to stop under load");
     });
     let server = world.serve();
-    let there: Vec<String> = threads.iter().map(|thread| said(&server.client().entries(thread))).collect();
+    let there: Vec<String> =
+        threads.iter().map(|thread| texts_of(&server.client().entries(thread))).collect();
     let acknowledged = acknowledged.into_inner().expect("no panic");
     assert!(acknowledged.len() > 20, "only {} were written", acknowledged.len());
     for (thread, text) in &acknowledged {
@@ -143,7 +144,7 @@ fn idle_connections_do_not_delay_shutdown() {
 }
 
 #[test]
-fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for_long() {
+fn shutdown_answers_received_requests_and_waits_briefly_for_others() {
     let limits =
         retake_api::Limits { shutdown_grace: Duration::from_secs(2), ..retake_api::Limits::default() };
     let world = World::with(limits);

@@ -48,7 +48,7 @@ fn an_export_is_imported_elsewhere_byte_for_byte() {
 }
 
 #[test]
-fn an_invalid_export_is_refused_as_a_whole() {
+fn an_invalid_export_is_refused_completely() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -71,7 +71,7 @@ fn an_invalid_export_is_refused_as_a_whole() {
 }
 
 #[test]
-fn an_import_that_is_refused_leaves_no_project() {
+fn a_refused_import_creates_no_project() {
     let (from, to) = (World::new(), World::new());
     let (server, other) = (from.serve(), to.serve());
     let (client, there) = (server.client(), other.client());
@@ -88,7 +88,7 @@ fn an_import_that_is_refused_leaves_no_project() {
 }
 
 #[test]
-fn a_take_is_exported_to_read() {
+fn a_take_is_exported_as_text() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -115,7 +115,7 @@ fn a_take_is_exported_to_read() {
 }
 
 #[test]
-fn a_copy_requested_again_after_a_crash_is_the_same_one() {
+fn repeating_a_copy_after_a_crash_returns_the_same_one() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -59,18 +59,21 @@ fn a_turn_starts_sends_events_and_is_undone_with_its_files() {
     let mut stream = client.events(client.sequence());
     let answer = begin(&client, &thread, "create a.txt with hi", "edits");
     assert_eq!(answer.status, 202, "{}", answer.text());
-    let begun = answer.done();
-    assert!(begun["operation"].is_string() && begun["undoable"] == true, "{begun}");
+    let started = answer.done();
+    assert!(started["operation"].is_string() && started["undoable"] == true, "{started}");
     assert_eq!(answer.header("location"), Some(format!("/v1/threads/{thread}/turn").as_str()));
-    assert_eq!(answer.header("etag"), Some(format!("\"{}\"", begun["version"]).as_str()));
-    let mut told = Vec::new();
-    while !told.iter().any(|event: &String| event == "ended") {
-        let event = stream.next(Duration::from_secs(10)).expect("the turn is told of");
+    assert_eq!(answer.header("etag"), Some(format!("\"{}\"", started["version"]).as_str()));
+    let mut response = Vec::new();
+    while !response.iter().any(|event: &String| event == "ended") {
+        let event = stream.next(Duration::from_secs(10)).expect("an event of the turn");
         if event.kind == "turn" {
-            told.push(event.data["event"].as_str().unwrap_or_default().to_owned());
+            response.push(event.data["event"].as_str().unwrap_or_default().to_owned());
         }
     }
-    assert!(told.contains(&"started".to_owned()) && told.contains(&"tool_ended".to_owned()), "{told:?}");
+    assert!(
+        response.contains(&"started".to_owned()) && response.contains(&"tool_ended".to_owned()),
+        "{response:?}"
+    );
     wait_until_over(&client, &thread);
     assert_eq!(world.read("a.txt").as_deref(), Some("hi\n"));
     let undone = client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
@@ -81,7 +84,7 @@ fn a_turn_starts_sends_events_and_is_undone_with_its_files() {
 }
 
 #[test]
-fn of_two_turns_that_begin_at_once_exactly_one_does() {
+fn of_two_turns_started_concurrently_exactly_one_runs() {
     let world = World::new();
     let (one, other) = (world.serve(), world.serve());
     let clients = [one.client(), other.client()];
@@ -89,8 +92,8 @@ fn of_two_turns_that_begin_at_once_exactly_one_does() {
         let thread = clients[0].thread(&format!("Race {round}"));
         let answers =
             at_once(4, |number| begin(&clients[number % 2], &thread, "wait 1 then say done", "none"));
-        let begun = answers.iter().filter(|answer| answer.status == 202).count();
-        assert_eq!(begun, 1, "{answers:?}");
+        let started = answers.iter().filter(|answer| answer.status == 202).count();
+        assert_eq!(started, 1, "{answers:?}");
         for refused in answers.iter().filter(|answer| answer.status != 202) {
             refused.refused(409, "turn_running");
         }
@@ -102,7 +105,7 @@ fn of_two_turns_that_begin_at_once_exactly_one_does() {
 }
 
 #[test]
-fn of_many_decisions_about_a_call_exactly_one_counts() {
+fn of_concurrent_decisions_about_a_call_exactly_one_takes_effect() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -118,19 +121,19 @@ fn of_many_decisions_about_a_call_exactly_one_counts() {
         let path = format!("/v1/threads/{thread}/turn/approve");
         let answers =
             at_once(6, |number| client.post(&path, &json!({"call": call, "allow": number % 2 == 0})));
-        let heard: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
-        assert_eq!(heard.len(), 1, "{answers:?}");
+        let accepted: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
+        assert_eq!(accepted.len(), 1, "{answers:?}");
         for refused in answers.iter().filter(|answer| answer.status != 200) {
             refused.refused(409, "no_turn");
         }
         wait_until_over(&client, &thread);
-        assert_eq!(world.read(&file).is_some(), heard[0].json()["allowed"] == true);
+        assert_eq!(world.read(&file).is_some(), accepted[0].json()["allowed"] == true);
         client.post(&path, &json!({"call": call, "allow": true})).refused(409, "no_turn");
     }
 }
 
 #[test]
-fn a_turn_is_steered_and_ended_from_elsewhere() {
+fn a_turn_is_steered_and_stopped_by_another_client() {
     let world = World::new();
     let (one, other) = (world.serve(), world.serve());
     let (client, elsewhere) = (one.client(), other.client());
@@ -148,8 +151,8 @@ fn a_turn_is_steered_and_ended_from_elsewhere() {
     let stopped = elsewhere.post(&path("interrupt"), &json!({})).done();
     assert_eq!(stopped["stopped"], true);
     wait_until_over(&client, &thread);
-    let said = client.entries(&thread);
-    assert!(said.iter().any(|said| said["id"] == entry), "what was told is kept: {said:?}");
+    let entries = client.entries(&thread);
+    assert!(entries.iter().any(|item| item["id"] == entry), "the message is stored: {entries:?}");
     assert_eq!(world.read("a.txt"), None);
     client.post(&path("interrupt"), &json!({})).refused(409, "no_turn");
     client.post(&path("resume"), &json!({})).refused(409, "no_turn");
@@ -234,7 +237,7 @@ fn invalid_turn_requests_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn a_long_conversation_is_compressed_and_one_undo_brings_it_back() {
+fn one_undo_restores_a_compressed_conversation() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -300,16 +303,16 @@ fn auto_add_history_adds_the_changes_between_turns() {
     let prompt = json!({"prompt": "say hi", "approve": "edits"});
     client.request("POST", &format!("/v1/threads/{thread}/turns")).json(&prompt).if_match(seen).send().done();
     wait_until_over(&client, &thread);
-    let told =
+    let expected =
         ["Files changed since the last turn.\n\nBy hand:\n- changed a.txt (+2 -1)\n- added b.txt (+1 -0)\n"];
-    assert_eq!(history(), told, "also for a caller that names the version it saw");
+    assert_eq!(history(), expected, "also for a caller that names the version it saw");
     let entries = client.entries(&thread);
     let at = entries.iter().position(|entry| entry["entry"]["role"] == "History").expect("it is there");
     assert_eq!(entries[at + 1]["entry"]["content"], "say hi", "it stands before the prompt");
     // Each change is reported once, without those of the turn itself.
     ask("create c.txt with one");
     ask("say hi");
-    assert_eq!(history(), told);
+    assert_eq!(history(), expected);
     // It is undone with its turn.
     for _ in 0..3 {
         client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();

@@ -14,7 +14,7 @@ const APART: &[&str] =
     &["POST /v1/threads/{thread}/turn/resume", "POST /v1/threads/{thread}/takes/{take}/worktree/remove"];
 
 #[test]
-fn a_version_that_is_not_the_current_one_is_refused_by_every_route_and_changes_nothing() {
+fn every_route_refuses_a_stale_version_and_changes_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -38,7 +38,7 @@ fn a_version_that_is_not_the_current_one_is_refused_by_every_route_and_changes_n
 
 /// Control: each of these requests succeeds if it names the current version.
 #[test]
-fn the_current_version_is_taken_by_every_route() {
+fn every_route_accepts_the_current_version() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -57,7 +57,7 @@ fn the_current_version_is_taken_by_every_route() {
 }
 
 #[test]
-fn routes_that_change_no_thread_take_no_version() {
+fn routes_that_change_no_thread_ignore_versions() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -103,11 +103,11 @@ fn dry_runs_change_nothing_on_any_route() {
     assert!(routes.len() >= 9, "{routes:?}");
     for route in &routes {
         scene.prepare(&client, &route.name());
-        let foreseen = route.looking_ahead(&client, &scene).send();
-        assert!((200..300).contains(&foreseen.status), "{}: {}", route.name(), foreseen.text());
-        let said = foreseen.json();
-        let said = if said["result"].is_null() { &said } else { &said["result"] };
-        assert_eq!(said["dry_run"], true, "{}: {said}", route.name());
+        let preview = route.looking_ahead(&client, &scene).send();
+        assert!((200..300).contains(&preview.status), "{}: {}", route.name(), preview.text());
+        let response = preview.json();
+        let response = if response["result"].is_null() { &response } else { &response["result"] };
+        assert_eq!(response["dry_run"], true, "{}: {response}", route.name());
         assert_eq!((client.sequence(), files(&world.project())), before, "{}", route.name());
         scene.tidy(&client, &route.name());
     }

@@ -43,7 +43,7 @@ fn running(server: &Server) -> (Client, Scene) {
 }
 
 #[test]
-fn the_turn_status_stays_true_during_every_request() {
+fn the_turn_status_is_correct_during_every_request() {
     let world = World::new();
     let server = world.serve();
     let routes = Route::all(&server.client());
@@ -66,13 +66,13 @@ fn the_turn_status_stays_true_during_every_request() {
 fn the_folder_of_a_running_turn_cannot_be_removed() {
     let world = World::new();
     let server = world.serve();
-    let check = |prompt: &str, begun: fn(&Value) -> bool| {
+    let check = |prompt: &str, started: fn(&Value) -> bool| {
         let client = server.client();
         let scene = Scene::set(&client);
         let (thread, of) = (&scene.thread, |rest: &str| format!("/v1/threads/{}{rest}", scene.thread));
         let active = client.get(&of("")).done()["active"]["id"].as_str().expect("an id").to_owned();
         client.post(&of("/turns"), &json!({"prompt": prompt, "approve": "all"})).done();
-        until("the turn is under way", || begun(&client.turn(thread)));
+        until("the turn is under way", || started(&client.turn(thread)));
         let refused = || {
             client.delete(&of("")).refused(409, "turn_running");
             client.delete(&of(&format!("/takes/{active}"))).refused(409, "turn_running");

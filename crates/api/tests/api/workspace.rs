@@ -69,7 +69,7 @@ fn a_named_snapshot_has_the_files_that_another_thread_changed() {
 }
 
 #[test]
-fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes_it_back() {
+fn a_snapshot_is_restored_only_in_the_workspace_of_its_thread_and_can_be_undone() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -159,7 +159,7 @@ fn snapshots_are_listed_in_pages_with_excluded_paths() {
         (all(&format!("thread={one}")), all(&format!("project={}", home.as_str().expect("an id"))));
     assert_eq!((of_one.len(), of_all.len()), (3, 5));
     assert!(of_one.windows(2).all(|pair| pair[0].1 > pair[1].1), "{of_one:?}");
-    assert_eq!(of_all, all(""), "the server's project is meant if none is named");
+    assert_eq!(of_all, all(""), "without a name, the project of the server applies");
     for wrong in ["limit=0", "limit=101"] {
         client.get(&format!("/v1/snapshots?{wrong}")).refused(400, "invalid_request");
     }
@@ -199,7 +199,7 @@ fn the_status_of_a_workspace_lists_changes_and_records_nothing() {
 }
 
 #[test]
-fn differences_changes_and_lines_name_whose_they_are() {
+fn differences_changes_and_lines_name_their_author() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -240,11 +240,11 @@ fn differences_changes_and_lines_name_whose_they_are() {
             None => break,
         }
     }
-    let told: Vec<(&str, &str)> = seen
+    let described: Vec<(&str, &str)> = seen
         .iter()
         .map(|item| (item["path"].as_str().expect("a path"), item["actor"]["type"].as_str().expect("who")))
         .collect();
-    assert_eq!(told, [("a.txt", "human"), ("a.txt", "agent"), ("b/c d.txt", "agent")]);
+    assert_eq!(described, [("a.txt", "human"), ("a.txt", "agent"), ("b/c d.txt", "agent")]);
     let log = client.get(&at("changes?path=a.txt")).done();
     assert_eq!(log["items"].as_array().map(Vec::len), Some(2), "{log}");
 
@@ -268,7 +268,7 @@ fn differences_changes_and_lines_name_whose_they_are() {
 }
 
 #[test]
-fn files_are_listed_and_read_as_they_were() {
+fn files_of_earlier_versions_are_listed_and_read() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -322,7 +322,7 @@ fn files_are_listed_and_read_as_they_were() {
 }
 
 #[test]
-fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
+fn a_worktree_is_added_and_removed() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -334,10 +334,10 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     let entry = client.entries(&thread)[0]["id"].clone();
     client.post(&format!("/v1/threads/{thread}/branch"), &json!({"entry": entry})).done();
     let take = |what: &str| format!("/v1/threads/{thread}/takes/{}/{what}", first.as_str().expect("an id"));
-    let folder = world.store().with_file_name("apart");
+    let folder = world.store().with_file_name("worktree");
     let body = json!({"folder": folder});
     client.post(&take("worktree/remove"), &json!({})).refused(404, "not_found");
-    client.post(&take("worktree"), &json!({"folder": "apart"})).refused(422, "refused");
+    client.post(&take("worktree"), &json!({"folder": "relative"})).refused(422, "refused");
     assert_eq!(client.post(&take("worktree?dry_run=true"), &body).done()["files"], 1);
     assert!(!folder.exists());
     client.post(&take("worktree"), &body).done();
@@ -349,12 +349,12 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     assert_eq!(texts(&client.get("/v1/worktrees").done()["items"], "take"), [first.as_str().expect("an id")]);
 
     // Changes there belong to the take, and the project's folder is unchanged.
-    write(&folder, "a.txt", "apart\n");
+    write(&folder, "a.txt", "in the worktree\n");
     snapshot(&client, &thread, json!({"take": first, "by": "agent"}));
     let there = format!("/v1/threads/{thread}/workspace/file?path=a.txt");
     assert_eq!(
         client.get(&format!("{there}&take={}", first.as_str().expect("an id"))).done()["text"],
-        "apart\n"
+        "in the worktree\n"
     );
     assert_eq!(client.get(&there).done()["text"], "one\n");
     write(&folder, "b.txt", "last\n");
@@ -365,12 +365,12 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     client.post(&take("switch"), &json!({})).done();
     assert_eq!(
         (world.read("a.txt").as_deref(), world.read("b.txt").as_deref()),
-        (Some("apart\n"), Some("last\n"))
+        (Some("in the worktree\n"), Some("last\n"))
     );
 }
 
 #[test]
-fn a_snapshot_that_is_refused_records_nothing() {
+fn a_refused_snapshot_records_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -411,7 +411,7 @@ fn listed_snapshots_can_be_restored() {
 }
 
 #[test]
-fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
+fn of_very_many_files_that_differ_only_the_first_are_compared() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -433,8 +433,8 @@ fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
         let answer = compare(detail);
         let files = answer.done()["files"].clone();
         assert!(files["stat"]["files"].as_u64() >= Some(520), "{detail}: {}", files["stat"]);
-        let told = files["files"].as_array().map_or(0, Vec::len);
-        assert!((1..=most).contains(&told), "{detail}: {told}");
+        let count = files["files"].as_array().map_or(0, Vec::len);
+        assert!((1..=most).contains(&count), "{detail}: {count}");
         assert!(answer.body.len() < 40 << 20, "{detail}: {} bytes", answer.body.len());
     }
 }
@@ -454,8 +454,11 @@ fn a_missing_project_folder_is_a_conflict() {
     ];
     for answer in asked {
         let problem = answer.refused(409, "files_failed");
-        let said = problem["detail"].as_str().expect("a text");
-        assert!(said.contains("folder") && said.contains(&*world.project().to_string_lossy()), "{said}");
+        let message = problem["detail"].as_str().expect("a text");
+        assert!(
+            message.contains("folder") && message.contains(&*world.project().to_string_lossy()),
+            "{message}"
+        );
     }
     // Control, and names in the request itself.
     std::fs::rename(&away, world.project()).expect("both are ours");
@@ -465,7 +468,7 @@ fn a_missing_project_folder_is_a_conflict() {
 }
 
 #[test]
-fn a_folder_itself_becomes_a_project_and_is_forgotten() {
+fn a_folder_becomes_a_project_and_is_forgotten() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -486,7 +489,7 @@ fn a_folder_itself_becomes_a_project_and_is_forgotten() {
 }
 
 #[test]
-fn a_thread_shows_commits_in_the_order_of_time() {
+fn a_thread_lists_commits_chronologically() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -506,7 +509,7 @@ fn a_thread_shows_commits_in_the_order_of_time() {
 }
 
 #[test]
-fn a_branch_is_anchored_to_the_commit_of_its_source() {
+fn a_branch_records_the_commit_of_its_source() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

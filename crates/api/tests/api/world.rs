@@ -112,9 +112,9 @@ impl World {
         };
         let stop = Cancel::new();
         let (sender, receiver) = channel();
-        let told = stop.clone();
+        let stopping = stop.clone();
         let thread = std::thread::spawn(move || {
-            retake_api::serve(options, ANY_PORT, &told, |address| {
+            retake_api::serve(options, ANY_PORT, &stopping, |address| {
                 sender.send(address).expect("the test waits for it");
             })
         });
@@ -153,11 +153,11 @@ impl Server {
 
     /// Stops the server; returns how long that took.
     pub(crate) fn stop(mut self) -> Duration {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.stop.set();
         let thread = self.thread.take().expect("it runs until it is stopped");
         thread.join().expect("a server does not panic").expect("a server stops without a failure");
-        begun.elapsed()
+        started.elapsed()
     }
 }
 
@@ -226,10 +226,10 @@ impl Client {
 
 /// Waits until a condition holds; fails after half a minute.
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
-    let begun = Instant::now();
+    let started = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "it was waited in vain until {what}");
+        assert!(started.elapsed() < Duration::from_secs(30), "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
-    begun.elapsed()
+    started.elapsed()
 }

@@ -38,15 +38,15 @@ pub(crate) fn measure(world: &World, ours: &Server, scale: &Scale, report: &mut 
         .arg(count.to_string())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut heard = HashMap::new();
+    let mut arrivals = HashMap::new();
     for line in stream.lines() {
         let line = line?;
         let Some(data) = line.strip_prefix("data: ") else { continue };
         let event: Value = serde_json::from_str(data)?;
         if let Some(version) = event["version"].as_u64() {
-            heard.insert(version, now()?);
+            arrivals.insert(version, now()?);
         }
-        if heard.len() == count {
+        if arrivals.len() == count {
             break;
         }
     }
@@ -54,8 +54,8 @@ pub(crate) fn measure(world: &World, ours: &Server, scale: &Scale, report: &mut 
     let mut samples = Samples::default();
     for line in String::from_utf8(output.stdout)?.lines() {
         let (version, done) = line.split_once(' ').ok_or("a pulse has two numbers")?;
-        let heard = heard.get(&version.parse()?).ok_or("a change has no event")?;
-        samples.push(Duration::from_nanos(heard.saturating_sub(done.parse()?)));
+        let arrivals = arrivals.get(&version.parse()?).ok_or("a change has no event")?;
+        samples.push(Duration::from_nanos(arrivals.saturating_sub(done.parse()?)));
     }
     report.figure(Figure::time("an event of another process", count as u64, &samples, None));
     let mut table = Table::new(

@@ -46,9 +46,9 @@ pub enum FuzzFault {
     /// A thread panics; the answer is unchanged.
     Panics,
     /// The answer is slow.
-    Dawdles,
+    RespondsSlowly,
     /// The answer has an undocumented status.
-    Surprises,
+    ReturnsAnUndocumentedStatus,
 }
 
 /// The counts of a run.
@@ -130,11 +130,16 @@ pub fn fuzz(plan: FuzzPlan) -> Result<FuzzSummary, CampaignError> {
 
 /// Every injected fault must be found.
 pub fn fuzz_controls(seed: u64) -> Result<Vec<Violation>, BoxError> {
-    let mistakes = [FuzzFault::Fails, FuzzFault::Panics, FuzzFault::Dawdles, FuzzFault::Surprises];
+    let mistakes = [
+        FuzzFault::Fails,
+        FuzzFault::Panics,
+        FuzzFault::RespondsSlowly,
+        FuzzFault::ReturnsAnUndocumentedStatus,
+    ];
     mistakes
         .into_iter()
         .map(|mistake| {
-            let longest = Duration::from_secs(if mistake == FuzzFault::Dawdles { 2 } else { 60 });
+            let longest = Duration::from_secs(if mistake == FuzzFault::RespondsSlowly { 2 } else { 60 });
             let plan = FuzzPlan { seed, requests: 20_000, lanes: 1, longest, mistake: Some(mistake) };
             caught(&format!("{mistake:?}"), fuzz(plan))
         })
@@ -320,8 +325,8 @@ impl FuzzWorker {
         match mistake {
             _ if !hit => {}
             FuzzFault::Fails => answered.status = 500,
-            FuzzFault::Surprises => answered.status = 418,
-            FuzzFault::Dawdles => std::thread::sleep(self.plan.longest + Duration::from_millis(10)),
+            FuzzFault::ReturnsAnUndocumentedStatus => answered.status = 418,
+            FuzzFault::RespondsSlowly => std::thread::sleep(self.plan.longest + Duration::from_millis(10)),
             // The panic is intentional.
             FuzzFault::Panics => drop(std::thread::spawn(|| panic!("planted")).join()),
         }
@@ -363,7 +368,7 @@ fn judge(answered: &ClientResponse, operation: Option<&Operation>) -> Result<Opt
         return Err(format!("answered with {status}, which the document does not name: {}", shown()));
     }
     if header("x-request-id").is_none() {
-        return Err("the answer does not say which request it is for".to_owned());
+        return Err("the answer does not name its request".to_owned());
     }
     let kind = header("content-type").unwrap_or_default();
     if status >= 400 {
@@ -372,7 +377,7 @@ fn judge(answered: &ClientResponse, operation: Option<&Operation>) -> Result<Opt
         let whole =
             problem["status"] == status && problem["code"].is_string() && problem["action"].is_string();
         if !(whole || answered.body.is_empty()) || kind != "application/problem+json" {
-            return Err(format!("a refusal that is no problem: {kind}, {}", shown()));
+            return Err(format!("an error without problem details: {kind}, {}", shown()));
         }
         return Ok(None);
     }

@@ -253,7 +253,7 @@ impl World {
         }
         let running = client.get("/v1/turns")?.body;
         if running["items"].as_array().is_none_or(|items| !items.is_empty()) {
-            return broken_promise(format!("turns are left: {running}"));
+            return broken_promise(format!("turns are left behind: {running}"));
         }
         drop(server);
         self.check_state()
@@ -305,7 +305,7 @@ impl World {
                 let gone = operations.iter().find(|id| !known.contains(&(thread.clone(), (*id).clone())));
                 if let Some(gone) = gone {
                     return broken_promise(format!(
-                        "operation {gone} was acknowledged to {}, and is not there",
+                        "operation {gone} was acknowledged to {}, but is missing",
                         writer.name
                     ));
                 }
@@ -436,8 +436,8 @@ impl Writer {
     ) -> Result<(), RoundError> {
         self.close(client, kills)?;
         kills.turns += std::mem::take(&mut self.turns);
-        for told in std::mem::take(&mut self.asked) {
-            let RecordedRequest { request, reply } = told;
+        for reported in std::mem::take(&mut self.asked) {
+            let RecordedRequest { request, reply } = reported;
             let again = || format!("{request:?}");
             let Some(reply) = reply else {
                 kills.cut_off += 1;
@@ -448,7 +448,7 @@ impl Writer {
                 let first = client.post(&request)?;
                 if first.status >= 500 {
                     return broken_promise(format!(
-                        "{} was cut off, and then answered with {first:?}",
+                        "{} was interrupted, and then answered with {first:?}",
                         again()
                     ));
                 }

@@ -24,9 +24,9 @@ impl Server {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("the server has no output")?).read_line(&mut line)?;
-        let told: Value = serde_json::from_str(&line)
+        let reported: Value = serde_json::from_str(&line)
             .map_err(|_| format!("the server did not start: {line:?}, {:?}", child.wait()))?;
-        let address = told["address"].as_str().ok_or("the server did not print its address")?.parse()?;
+        let address = reported["address"].as_str().ok_or("the server did not print its address")?.parse()?;
         let token = std::fs::read_to_string(store.join("serve.token"))?.trim().to_owned();
         Ok(Self { child, address, token })
     }

@@ -57,9 +57,7 @@ pub(super) fn general(
         let appeared = !ran.before.folders.contains_key(name) || !ran.after.folders.contains_key(name);
         if !may_change && (appeared || before != after) {
             let what = differences(&before, &after);
-            return broken(format!(
-                "the folder {name} changed, which is not the one that is meant: {what:?}"
-            ));
+            return broken(format!("the folder {name} changed instead of the requested one: {what:?}"));
         }
         if !line.is_exec() {
             protected(&before, &after).or_else(|what| broken(format!("in the folder {name}, {what}")))?;
@@ -84,7 +82,7 @@ fn difference(before: &Observation, after: &Observation, without_store: bool) ->
         match (before.folders.get(name), after.folders.get(name)) {
             (Some(was), Some(is)) if was == is => {}
             (Some(was), Some(is)) => return Some(format!("files of {name}: {:?}", differences(was, is))),
-            _ => return Some(format!("the folder {name}, which came or went")),
+            _ => return Some(format!("the folder {name} appeared or disappeared")),
         }
     }
     if without_store { None } else { before.store_difference(after) }
@@ -134,7 +132,7 @@ fn moved(ran: &CommandRun, folder: &str) -> Result<(), String> {
         return Err(format!("{} changed and is not reported", path.display()));
     }
     if let Some(path) = named.difference(&changed).next() {
-        return Err(format!("{} is reported as changed, and is as it was", path.display()));
+        return Err(format!("{} is reported as changed, but is unchanged", path.display()));
     }
     for (path, node) in &before {
         let lost = after.get(path).is_some_and(|now| node.mode & 0o7000 & !now.mode != 0);

@@ -80,7 +80,7 @@ impl World {
             {
                 let path = path.display();
                 return Err(StepError::Broken(format!(
-                    "{path}, made while two programs ran, is gone without --shared"
+                    "{path}, made while two programs ran, was removed without --shared"
                 )));
             }
         }
@@ -102,7 +102,7 @@ impl World {
             if !folders && !touched.contains(path) && !aside.contains(path) {
                 let path = path.display();
                 return Err(StepError::Broken(format!(
-                    "{path} changed, and nothing that was undone had changed it"
+                    "{path} changed, although no undone operation had changed it"
                 )));
             }
         }
@@ -182,7 +182,7 @@ fn compare(
     let reported = report.iter().find(|reported| reported.path == path);
     if plain(expected) != plain(found) {
         return Err(StepError::Broken(format!(
-            "{} is not what it was before what was undone: expected {}, found {}, reported {reported:?}",
+            "{} does not have the content from before the undone operations: expected {}, found {}, reported {reported:?}",
             path.display(),
             shown(expected),
             shown(found)
@@ -191,7 +191,7 @@ fn compare(
     let bits = |node: Option<&Node>| node.map_or(0, |node| node.mode & 0o7000);
     if bits(expected) & !bits(found) != 0 && !reported.is_some_and(|reported| reported.note) {
         return Err(StepError::Broken(format!(
-            "{} came back without a special bit, which is not reported",
+            "{} was restored without a special bit, which is not reported",
             path.display()
         )));
     }

@@ -43,7 +43,7 @@ impl World {
         let after = talk(self)?;
         if before != after {
             return broken(
-                &format!("the conversation was {before}, and is {after} after a jump and one back"),
+                &format!("the conversation was {before}, and is {after} after a jump there and back"),
                 &back,
             );
         }
@@ -54,9 +54,7 @@ impl World {
             |path: &PathBuf| excused.iter().any(|other| other.starts_with(path) || path.starts_with(other));
         let mut lost = differences(&found, &left).into_iter().map(PathBuf::from);
         match lost.find(|path| !is_excused(path)) {
-            Some(path) => {
-                broken(&format!("{} is not what it was before a jump and one back", path.display()), &back)
-            }
+            Some(path) => broken(&format!("{} differs after a jump there and back", path.display()), &back),
             None => Ok(()),
         }
     }

@@ -111,23 +111,23 @@ impl World {
         let dry = self.run(&line.clone().with(&["--dry-run"]))?;
         let real = self.run(line)?;
         self.summary.previews += 1;
-        let would = &dry.output.answer["preview"];
-        let names_shared = !would["shared"].is_null() && !line.has("--shared");
+        let preview = &dry.output.answer["preview"];
+        let names_shared = !preview["shared"].is_null() && !line.has("--shared");
         if dry.succeeded() && !real.succeeded() && names_shared {
             return Ok(real);
         }
         if dry.succeeded() != real.succeeded() {
             return Err(StepError::Broken(format!(
-                "the dry run and the command do not agree: {:?} {} and {:?} {}",
+                "the dry run and the command disagree: {:?} {} and {:?} {}",
                 dry.output.code,
                 dry.output.errors.trim(),
                 real.output.code,
                 real.output.errors.trim()
             )));
         }
-        let (would, did) = (reported(&dry.output.answer), reported(&real.output.answer));
-        if real.succeeded() && would.clone().unwrap_or_default() != did.clone().unwrap_or_default() {
-            return Err(StepError::Broken(format!("the dry run said {would:?}, and the command {did:?}")));
+        let (preview, did) = (reported(&dry.output.answer), reported(&real.output.answer));
+        if real.succeeded() && preview.clone().unwrap_or_default() != did.clone().unwrap_or_default() {
+            return Err(StepError::Broken(format!("the dry run said {preview:?}, and the command {did:?}")));
         }
         let (would, did) = (aside(&dry.output.answer), aside(&real.output.answer));
         if real.succeeded() && would != did {

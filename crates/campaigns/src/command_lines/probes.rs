@@ -168,7 +168,7 @@ impl World {
                 !hidden && list.iter().any(|left| left["path"] == name && left["reason"] == "mode_bits");
             if captured && !listed {
                 return Err(StepError::Broken(format!(
-                    "the bits of {name} are not named among what is not captured: {list:?}"
+                    "the mode bits of {name} are not listed as excluded: {list:?}"
                 )));
             }
         }

@@ -81,7 +81,7 @@ pub fn commands(plan: CommandsPlan) -> Result<CommandsSummary, CampaignError> {
                 CampaignError::Trouble(format!("step {step}: {trouble}\n{script}").into())
             }
             StepError::Broken(what) => {
-                let what = format!("{what}\nTo see it again:\n{script}");
+                let what = format!("{what}\nTo reproduce it:\n{script}");
                 CampaignError::Violation(Violation { campaign: "commands", seed: plan.seed, step, what })
             }
         };

@@ -342,7 +342,7 @@ impl World {
         let ran = self.run(&CommandLine::new(project, &["thread", "new", &title]))?;
         let id = ran.output.answer["thread"].as_str().unwrap_or_default().to_owned();
         if !ran.succeeded() || id.is_empty() {
-            return Err(StepError::Trouble(format!("no thread was made: {}", ran.output.errors).into()));
+            return Err(StepError::Trouble(format!("no thread was created: {}", ran.output.errors).into()));
         }
         self.threads.push(ThreadRecord {
             id,

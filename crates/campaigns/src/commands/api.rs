@@ -47,13 +47,13 @@ enum Campaign {
 impl Api {
     pub(super) fn run(self) -> Result<(), BoxError> {
         println!("api: seed {}", self.seed);
-        let said = match (self.campaign, self.control) {
+        let result = match (self.campaign, self.control) {
             (Campaign::Fuzz { requests, lanes }, false) => fuzzed(self.seed, requests, lanes),
             (Campaign::Fuzz { .. }, true) => fuzz_control(self.seed),
             (Campaign::Kill { kills, clients }, false) => killed(self.seed, kills, clients),
             (Campaign::Kill { clients, .. }, true) => kill_control(self.seed, clients),
         };
-        println!("api: {}", said?);
+        println!("api: {}", result?);
         Ok(())
     }
 }

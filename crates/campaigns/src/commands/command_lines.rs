@@ -52,7 +52,7 @@ pub(super) fn control(seed: u64) -> Result<String, BoxError> {
     let first = |what: &str| what.lines().next().unwrap_or_default().chars().take(120).collect::<String>();
     let whats = caught.iter().map(|(mistake, violation)| format!("{mistake:?}: {}", first(&violation.what)));
     Ok(format!(
-        "all {} lies of the program were caught: {}",
+        "all {} false reports of the program were caught: {}",
         caught.len(),
         whats.collect::<Vec<_>>().join("; ")
     ))

@@ -39,5 +39,5 @@ pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, BoxError> {
 }
 
 pub(super) fn control(seed: u64) -> Result<String, BoxError> {
-    Ok(format!("{} mistakes, one at a time: each was noticed", controls(seed)?))
+    Ok(format!("{} mistakes, one at a time: each was caught", controls(seed)?))
 }

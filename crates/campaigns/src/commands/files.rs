@@ -36,7 +36,7 @@ enum Fault {
 impl Files {
     pub(super) fn run(self) -> Result<(), BoxError> {
         println!("files: seed {}", self.seed);
-        let said = match (self.fault, self.control) {
+        let result = match (self.fault, self.control) {
             (Fault::Kill, false) => killed(self.seed, self.points),
             (Fault::Kill, true) => killed_control(),
             (Fault::Errors, false) => failed(self.seed, self.points),
@@ -44,7 +44,7 @@ impl Files {
             (Fault::Sealed, false) => sealed_killed(self.seed, self.points),
             (Fault::Sealed, true) => sealed_killed_control(),
         };
-        println!("files: {}", said?);
+        println!("files: {}", result?);
         Ok(())
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn killed_control() -> Result<String, BoxError> {
 pub(super) fn failed(seed: u64, points: Option<u64>) -> Result<String, BoxError> {
     let errors = errors(ErrorsPlan { seed, points })?;
     Ok(format!(
-        "{} errors while files move, {} of them reported: the rest were harmless, and nothing was left half done",
+        "{} errors while files move, {} of them reported: the rest were harmless, and no move was incomplete",
         errors.injected, errors.failed
     ))
 }
@@ -81,7 +81,7 @@ pub(super) fn failed_control() -> Result<String, BoxError> {
 pub(super) fn sealed_killed(seed: u64, points: Option<u64>) -> Result<String, BoxError> {
     let kills = sealed(KillPlan { seed, points })?;
     Ok(format!(
-        "{} kills while ignored and secret files came back: every byte did, and none is in the store in clear",
+        "{} kills while ignored and secret files were restored: every byte was restored, and none is unencrypted in the store",
         kills.kills
     ))
 }

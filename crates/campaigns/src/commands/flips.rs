@@ -34,7 +34,7 @@ pub(super) fn campaign(options: Options) -> Result<String, BoxError> {
     let (summary, violations) = survey(options)?;
     let Summary { points, whole, noticed, refused, older, unnamed, wrong, absent } = summary;
     let line = format!(
-        "{points} damages: {noticed} noticed ({refused} on opening), {whole} harmless, {older} cut back to an earlier moment unnoticed, {unnamed} not even named by verify"
+        "{points} damages: {noticed} noticed ({refused} on opening), {whole} harmless, {older} silently truncated to an earlier version, {unnamed} not even named by verify"
     );
     for violation in &violations {
         eprintln!("{violation}");

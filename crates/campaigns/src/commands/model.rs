@@ -36,7 +36,7 @@ impl Model {
 pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, BoxError> {
     let summary = run(Options { seed, steps, fault: None })?;
     Ok(format!(
-        "{} steps on {} threads agree ({} refusals, {} stale callers, {} times there and back); {} versions loaded again",
+        "{} steps on {} threads agree ({} refusals, {} stale callers, {} moves there and back); {} versions loaded again",
         summary.steps,
         summary.threads,
         summary.refused,

@@ -26,8 +26,8 @@ impl PowerCuts {
     pub(super) fn run(self) -> Result<(), BoxError> {
         println!("power-cuts: seed {}", self.seed);
         let home = if self.store_elsewhere { StoreLocation::Elsewhere } else { StoreLocation::Beside };
-        let said = if self.control { control() } else { campaign(self.seed, self.count, home) };
-        println!("cuts: {}", said?);
+        let result = if self.control { control() } else { campaign(self.seed, self.count, home) };
+        println!("cuts: {}", result?);
         Ok(())
     }
 }

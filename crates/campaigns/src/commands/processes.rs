@@ -45,7 +45,7 @@ impl Processes {
 pub(super) fn campaign(options: &Options) -> Result<String, BoxError> {
     let summary = run(options)?;
     Ok(format!(
-        "{} operations acknowledged by {} processes are all there, once each ({} kills, {} conflicts, {} found done after a kill, {} looks by readers)",
+        "{} operations acknowledged by {} processes exist exactly once ({} kills, {} conflicts, {} found done after a kill, {} reads)",
         summary.acknowledged,
         options.processes,
         summary.kills,

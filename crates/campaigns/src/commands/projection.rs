@@ -22,8 +22,8 @@ pub(crate) struct Projection {
 impl Projection {
     pub(super) fn run(self) -> Result<(), BoxError> {
         println!("projection: seed {}", self.seed);
-        let said = if self.control { control(self.seed)? } else { campaign(self.seed, self.histories)? };
-        println!("projection: {said}");
+        let result = if self.control { control(self.seed)? } else { campaign(self.seed, self.histories)? };
+        println!("projection: {result}");
         Ok(())
     }
 }

@@ -36,13 +36,13 @@ enum Fault {
 impl Turns {
     pub(super) fn run(self) -> Result<(), BoxError> {
         println!("turns: seed {}", self.seed);
-        let said = match (self.fault, self.control) {
+        let result = match (self.fault, self.control) {
             (None, false) => campaign(self.seed, self.count, self.chaos),
             (None, true) => control(self.seed),
             (Some(Fault::Kill), false) => killed(self.seed, self.points),
             (Some(Fault::Kill), true) => killed_control(),
         };
-        println!("turns: {}", said?);
+        println!("turns: {}", result?);
         Ok(())
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn campaign(seed: u64, turns: u64, chaos: u64) -> Result<String, BoxE
     let walked = walk(TurnsPlan { seed, turns, chaos, mistake: None })?;
     Ok(format!(
         "{} turns in {} steps: {} completed, {} stopped ({} while a tool printed continuously, {} while a summary was written), {} failed, {} changes while a summary was written; {} forks, {} takes created during a turn, {} refused retries, {} moves; {} of \
-         {} requests were answered badly, {} tool calls, {} projections: no orphan, nothing apart, nothing left",
+         {} requests were answered badly, {} tool calls, {} projections: no orphan, files and conversation together, no leftovers",
         walked.turns,
         walked.steps,
         walked.completed,

@@ -15,19 +15,19 @@ use super::take_history::{Author, TakeEvent, TakeHistory};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelFault {
     /// An undo restores the whole folder, reverting changes of others.
-    UndoTakesEverybodyAlong,
+    UndoRestoresTheWholeFolder,
     /// In a conflict, the older change wins.
     ConflictsAreOverwritten,
     /// A merge loses a change of permissions.
     PermissionsAreNotMerged,
     /// A folder is removed although it contains new files.
-    FoldersGoWithWhatIsInThem,
+    FoldersAreRemovedWithNewFiles,
     /// A redo does not restore the state that the undo found.
-    RedoForgetsWhatUndoFound,
+    RedoIgnoresTheFilesBeforeTheUndo,
     /// A redo also changes files that the undo left alone.
-    RedoOverwritesWhatUndoLeftAlone,
+    RedoChangesFilesThatUndoKept,
     /// A switch does not change files.
-    SwitchForgetsFiles,
+    SwitchKeepsFiles,
     /// A fork at an inherited entry only undoes changes of the take itself.
     ForksIgnoreInheritedChanges,
     /// A fork at an entry from before a promotion only undoes later changes.
@@ -43,13 +43,13 @@ pub enum ModelFault {
 impl ModelFault {
     /// All of them.
     pub const ALL: [Self; 12] = [
-        Self::UndoTakesEverybodyAlong,
+        Self::UndoRestoresTheWholeFolder,
         Self::ConflictsAreOverwritten,
         Self::PermissionsAreNotMerged,
-        Self::FoldersGoWithWhatIsInThem,
-        Self::RedoForgetsWhatUndoFound,
-        Self::RedoOverwritesWhatUndoLeftAlone,
-        Self::SwitchForgetsFiles,
+        Self::FoldersAreRemovedWithNewFiles,
+        Self::RedoIgnoresTheFilesBeforeTheUndo,
+        Self::RedoChangesFilesThatUndoKept,
+        Self::SwitchKeepsFiles,
         Self::ForksIgnoreInheritedChanges,
         Self::ForksStopAtAPromotion,
         Self::JumpsFollowTheConversation,
@@ -433,12 +433,12 @@ impl ReferenceModel {
         let ahead = self.threads[thread].way(tip).contains(&to);
         let take = self.threads[thread].operation(to).take;
         let files = steps.map(|(mut back, steps)| {
-            if self.mistake == Some(ModelFault::RedoForgetsWhatUndoFound) {
+            if self.mistake == Some(ModelFault::RedoIgnoresTheFilesBeforeTheUndo) {
                 back.clear();
             }
             let before = Rc::new(self.present.clone());
             let wanted = match (self.mistake, steps.last()) {
-                (Some(ModelFault::UndoTakesEverybodyAlong), Some((_, whole))) => (**whole).clone(),
+                (Some(ModelFault::UndoRestoresTheWholeFolder), Some((_, whole))) => (**whole).clone(),
                 _ => replay(&self.present, &back, &steps, self.mistake),
             };
             self.present = wanted;
@@ -535,7 +535,7 @@ impl ReferenceModel {
     pub(super) fn switch(&mut self, thread: usize, take: usize) {
         self.record_hand_edits(thread);
         let mut steps = self.threads[thread].steps_to(take).unwrap_or_default();
-        if self.mistake == Some(ModelFault::SwitchForgetsFiles) {
+        if self.mistake == Some(ModelFault::SwitchKeepsFiles) {
             steps.clear();
         }
         let histories = Rc::clone(&self.threads[thread].head().histories);

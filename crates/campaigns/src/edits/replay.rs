@@ -35,9 +35,7 @@ pub(super) fn replay(
         }
         for difference in from.differences(to) {
             // A path that the reverted move did not touch stays, whoever changed it since.
-            if number >= back.len()
-                && last_word
-                && mistake != Some(ModelFault::RedoOverwritesWhatUndoLeftAlone)
+            if number >= back.len() && last_word && mistake != Some(ModelFault::RedoChangesFilesThatUndoKept)
             {
                 continue;
             }
@@ -114,21 +112,21 @@ fn both(
 
 /// Folders are removed only if they are empty.
 fn settle(present: &Folder, touched: &mut BTreeMap<PathBuf, PathState>, mistake: Option<ModelFault>) {
-    if mistake == Some(ModelFault::FoldersGoWithWhatIsInThem) {
+    if mistake == Some(ModelFault::FoldersAreRemovedWithNewFiles) {
         return;
     }
     loop {
         let stays = |path: &Path| touched.get(path).is_none_or(|at| at.wanted.is_some());
-        let held: Vec<PathBuf> = touched
+        let stored: Vec<PathBuf> = touched
             .iter()
             .filter(|(_, at)| matches!(at.present, Some(FileNode::Folder(_))) && at.wanted.is_none())
             .filter(|(path, _)| present.0.keys().any(|below| below.parent() == Some(path) && stays(below)))
             .map(|(path, _)| path.clone())
             .collect();
-        if held.is_empty() {
+        if stored.is_empty() {
             return;
         }
-        for path in held {
+        for path in stored {
             let at = touched.get_mut(&path).expect("it was just there");
             at.wanted = at.present.clone();
         }

@@ -128,7 +128,7 @@ impl EditSession {
             let reader = self.working_copy.timeline().read().map_err(|error| error.to_string())?;
             let version = reader.head(*id).map_err(|error| error.to_string())?.operation.version;
             if version != thread.version() as u64 {
-                return Err(format!("the log ends with {version} and should with {}", thread.version()));
+                return Err(format!("the log ends with {version} instead of {}", thread.version()));
             }
         }
         let found = Folder::read(&self.folder()).map_err(|error| error.to_string())?;

@@ -21,7 +21,7 @@ use crate::violation::BoxError;
 
 /// What a user sees on a machine, without files that only users wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct MachineView {
     /// The entries of the active take.
     pub(super) texts: Vec<String>,
     files: BTreeMap<String, String>,
@@ -122,7 +122,7 @@ impl Machine {
         Ok(page.iter().map(|view| view.entry.text()).collect())
     }
 
-    pub(super) fn shown(&self) -> Result<Shown, BoxError> {
+    pub(super) fn shown(&self) -> Result<MachineView, BoxError> {
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(self.folder())? {
             let entry = entry?;
@@ -132,7 +132,7 @@ impl Machine {
                 files.insert(name, fs::read_to_string(entry.path())?);
             }
         }
-        Ok(Shown { texts: self.texts_of(self.thread)?, files })
+        Ok(MachineView { texts: self.texts_of(self.thread)?, files })
     }
 
     /// A message, and a change of one file by the agent.
@@ -150,7 +150,7 @@ impl Machine {
     }
 
     /// Writes the files that another machine shows.
-    pub(super) fn check_out(&self, other: &Shown) -> Result<(), BoxError> {
+    pub(super) fn check_out(&self, other: &MachineView) -> Result<(), BoxError> {
         for (name, text) in &other.files {
             fs::write(self.folder().join(name), text)?;
         }

@@ -121,9 +121,9 @@ impl Expectation {
     }
 
     /// Checks the store after a fault. The error names the broken promise.
-    pub(super) fn check(&self, folder: &Path, step: &Step, told: ReportedOutcome) -> Result<(), String> {
+    pub(super) fn check(&self, folder: &Path, step: &Step, reported: ReportedOutcome) -> Result<(), String> {
         if !folder.join("retake.db").exists() {
-            return if self.before == StoreContents::default() && told != ReportedOutcome::Done {
+            return if self.before == StoreContents::default() && reported != ReportedOutcome::Done {
                 Ok(())
             } else {
                 Err("the store is gone".to_owned())
@@ -132,7 +132,7 @@ impl Expectation {
         let timeline = open(folder)?;
         let logs = StoreContents::of(&timeline)?;
         let (made, gone) = self.compare(&logs, step)?;
-        match told {
+        match reported {
             ReportedOutcome::Done if made != self.operations || gone != self.purged => {
                 return Err(format!(
                     "acknowledged, but the log has only {made} of {} operations and {gone} of {} purges",
@@ -140,7 +140,7 @@ impl Expectation {
                 ));
             }
             ReportedOutcome::Failed if made > 0 && made == self.operations => {
-                return Err("reported as failed, but it was done".to_owned());
+                return Err("reported as failed, but it was executed".to_owned());
             }
             _ => {}
         }
@@ -148,10 +148,10 @@ impl Expectation {
             return Err(format!("{made} operations where there should be at most {}", self.operations));
         }
         let whole = logs.project_records == self.after
-            || (told != ReportedOutcome::Done && logs.project_records == self.before.project_records);
+            || (reported != ReportedOutcome::Done && logs.project_records == self.before.project_records);
         if !whole {
             return Err(format!(
-                "beside the logs: {:?} is neither {:?} nor {:?}",
+                "outside the logs: {:?} is neither {:?} nor {:?}",
                 logs.project_records, self.before.project_records, self.after
             ));
         }

@@ -68,7 +68,7 @@ impl ErrorMode {
 
 /// Runs the campaign; returns the number of failed calls.
 pub fn errors(plan: ErrorsPlan) -> Result<u64, CampaignError> {
-    strike(plan, told)
+    strike(plan, reported)
 }
 
 /// The control: every outcome counts as success. It must be caught.
@@ -78,7 +78,7 @@ pub fn errors_control() -> Result<u64, CampaignError> {
 
 fn strike(
     plan: ErrorsPlan,
-    told: impl Fn(&Step, &Run) -> Result<ReportedOutcome, String>,
+    reported: impl Fn(&Step, &Run) -> Result<ReportedOutcome, String>,
 ) -> Result<u64, CampaignError> {
     let sandbox = Sandbox::new(&retake_testing::find_program().map_err(CampaignError::trouble)?)
         .map_err(CampaignError::Trouble)?;
@@ -98,8 +98,8 @@ fn strike(
                     break;
                 }
                 injected += 1;
-                let judged =
-                    told(step, &run).and_then(|told| expectation.check(&sandbox.store(), step, told));
+                let judged = reported(step, &run)
+                    .and_then(|reported| expectation.check(&sandbox.store(), step, reported));
                 judged.map_err(|broken| {
                     let what = format!(
                         "{:?}, {way:?} at call {call}: {broken}\n{}",
@@ -122,7 +122,7 @@ fn strike(
 }
 
 /// The reported outcome; an error if it was unclear.
-fn told(step: &Step, run: &Run) -> Result<ReportedOutcome, String> {
+fn reported(step: &Step, run: &Run) -> Result<ReportedOutcome, String> {
     if run.acknowledged() {
         return Ok(ReportedOutcome::Done);
     }
@@ -137,6 +137,6 @@ fn told(step: &Step, run: &Run) -> Result<ReportedOutcome, String> {
     if clear || step.arguments.first() == Some(&"verify") {
         Ok(ReportedOutcome::Failed)
     } else {
-        Err(format!("an unclear end ({}): {complaint}", run.output.status))
+        Err(format!("an unexpected exit ({}): {complaint}", run.output.status))
     }
 }

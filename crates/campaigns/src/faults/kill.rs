@@ -132,8 +132,8 @@ fn judge(
     number: u64,
     what: &str,
 ) -> Result<(), CampaignError> {
-    let told = if run.acknowledged() { ReportedOutcome::Done } else { ReportedOutcome::Nothing };
-    expectation.check(&sandbox.store(), step, told).map_err(|broken| {
+    let reported = if run.acknowledged() { ReportedOutcome::Done } else { ReportedOutcome::Nothing };
+    expectation.check(&sandbox.store(), step, reported).map_err(|broken| {
         let what = format!("{:?}, {what}: {broken}", step.arguments);
         CampaignError::Violation(Violation { campaign: "kill", seed, step: number, what })
     })

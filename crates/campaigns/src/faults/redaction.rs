@@ -95,7 +95,7 @@ fn strike(plan: KillPlan, keeps_words: bool) -> Result<KillSummary, CampaignErro
 
 /// Creates a store with the secret in every possible place.
 fn prepare(sandbox: &Sandbox) -> Result<(), BoxError> {
-    let said = format!("say I use {SECRET} for it");
+    let prompt = format!("say I use {SECRET} for it");
     let draft = format!("deploy with {SECRET}, please");
     let turn = format!("run echo {SECRET}");
     let name = |what: &str| format!("{what}-{SECRET}");
@@ -146,7 +146,7 @@ fn prepare(sandbox: &Sandbox) -> Result<(), BoxError> {
     let found = places(&sandbox.store(), SECRET.as_bytes())?;
     for file in ["retake.db", "search.db", "ledger.db"] {
         if !found.iter().any(|place| place.contains(file)) {
-            return Err(format!("the secret is not in {file} to begin with: {found:?}").into());
+            return Err(format!("the secret was never in {file}: {found:?}").into());
         }
     }
     Ok(())

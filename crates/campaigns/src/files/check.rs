@@ -122,10 +122,9 @@ const HAND_EDIT_KIND: &str = "ExternalEdits";
 
 impl Expectation {
     /// Checks files and store after a fault and one more command. The error names the broken rule.
-    pub fn check(&self, sandbox: &Sandbox, step: &Step, told: ReportedOutcome) -> Result<(), String> {
+    pub fn check(&self, sandbox: &Sandbox, step: &Step, reported: ReportedOutcome) -> Result<(), String> {
         let changed = record_changes_again(sandbox, step)?;
-        let sight =
-            WorldState::of(sandbox).map_err(|trouble| format!("it cannot be looked at: {trouble}"))?;
+        let sight = WorldState::of(sandbox).map_err(|trouble| format!("it cannot be read: {trouble}"))?;
         let StoreState { log, moving, .. } = &sight.store_state;
         if !log.starts_with(&self.before.log) {
             return Err("acknowledged operations were lost or altered".to_owned());
@@ -141,7 +140,7 @@ impl Expectation {
         if let Some(left) = sandbox.left_beside().map_err(|trouble| trouble.to_string())?.first() {
             return Err(format!("{} was left beside the project", left.display()));
         }
-        self.together(step, told, &sight)?;
+        self.together(step, reported, &sight)?;
         let by_hand = step.by_hand.is_some() || step.nature == CommandKind::Runs;
         if !by_hand && !changed.is_empty() {
             return Err(format!("split: no files changed, but changes were recorded: {changed:?}"));
@@ -159,8 +158,7 @@ impl Expectation {
         if step.by_hand.is_none() && !changed.is_empty() {
             return Err(format!("split: no files changed, but changes were recorded: {changed:?}"));
         }
-        let sight =
-            WorldState::of(sandbox).map_err(|trouble| format!("it cannot be looked at: {trouble}"))?;
+        let sight = WorldState::of(sandbox).map_err(|trouble| format!("it cannot be read: {trouble}"))?;
         if !sight.store_state.log.starts_with(&self.before.log) {
             return Err("acknowledged operations were lost or altered".to_owned());
         }
@@ -176,7 +174,7 @@ impl Expectation {
     }
 
     /// The folder and the conversation must both be as before, or both as after.
-    fn together(&self, step: &Step, told: ReportedOutcome, sight: &WorldState) -> Result<(), String> {
+    fn together(&self, step: &Step, reported: ReportedOutcome, sight: &WorldState) -> Result<(), String> {
         let kinds = &sight.store_state.kinds;
         let without = |kinds: &[String]| -> Vec<String> {
             kinds.iter().filter(|kind| *kind != HAND_EDIT_KIND).cloned().collect()
@@ -206,11 +204,11 @@ impl Expectation {
                 describe(&sight.folders, &self.files, &self.after.folders),
             ));
         }
-        match told {
+        match reported {
             ReportedOutcome::Done if !(as_after && is_new) => Err("acknowledged, but not done".to_owned()),
             // If the end of a program could not be recorded, the next snapshot attributes the changes to it.
             ReportedOutcome::Failed if new != old && is_new && step.nature != CommandKind::Runs => {
-                Err("reported as failed, but it was done".to_owned())
+                Err("reported as failed, but it was executed".to_owned())
             }
             _ => Ok(()),
         }
@@ -251,8 +249,7 @@ pub(super) fn check_mentions(sandbox: &Sandbox, step: &Step) -> Result<(), Strin
         let answer: Value = serde_json::from_slice(&run.output.stdout).map_err(|error| error.to_string())?;
         let mentions = answer["pending_moves"].as_array().is_some_and(|moves| !moves.is_empty());
         // Read only now: the first command must meet the store as the fault left it.
-        let sight =
-            WorldState::of(sandbox).map_err(|trouble| format!("it cannot be looked at: {trouble}"))?;
+        let sight = WorldState::of(sandbox).map_err(|trouble| format!("it cannot be read: {trouble}"))?;
         if mentions != sight.store_state.moving {
             let is = if sight.store_state.moving { "does not mention" } else { "mentions" };
             return Err(format!("{arguments:?} {is} an interrupted move, and that is wrong"));

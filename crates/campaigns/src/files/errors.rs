@@ -36,7 +36,7 @@ const ERROR_MODES: [ErrorMode; 8] = [
 
 /// Runs the campaign.
 pub fn errors(plan: ErrorsPlan) -> Result<ErrorsSummary, CampaignError> {
-    strike(plan, told)
+    strike(plan, reported)
 }
 
 /// The control: every outcome counts as success. It must be caught.
@@ -46,7 +46,7 @@ pub fn errors_control() -> Result<ErrorsSummary, CampaignError> {
 
 fn strike(
     plan: ErrorsPlan,
-    told: impl Fn(&Run) -> Result<ReportedOutcome, String>,
+    reported: impl Fn(&Run) -> Result<ReportedOutcome, String>,
 ) -> Result<ErrorsSummary, CampaignError> {
     let scratch = scratch()?;
     let mut sandbox = Sandbox::new(scratch.path(), retake()?, StoreLocation::Beside)?;
@@ -64,9 +64,9 @@ fn strike(
                     break;
                 }
                 errors.injected += 1;
-                let judged = told(&run).and_then(|told| {
-                    errors.failed += u64::from(told == ReportedOutcome::Failed);
-                    judge(&sandbox, &expectation, step, &run, told)
+                let judged = reported(&run).and_then(|reported| {
+                    errors.failed += u64::from(reported == ReportedOutcome::Failed);
+                    judge(&sandbox, &expectation, step, &run, reported)
                 });
                 judged.map_err(|broken| {
                     let what = format!(
@@ -94,22 +94,20 @@ fn judge(
     expectation: &super::check::Expectation,
     step: &Step,
     run: &Run,
-    told: ReportedOutcome,
+    reported: ReportedOutcome,
 ) -> Result<(), String> {
     let fail = |trouble: crate::violation::BoxError| trouble.to_string();
-    if told == ReportedOutcome::Done && step.nature != CommandKind::Runs && leaves_something(run) {
+    if reported == ReportedOutcome::Done && step.nature != CommandKind::Runs && leaves_something(run) {
         // The answer lists skipped paths; conversation and files must agree on them.
         return expectation.check_left(sandbox, step);
     }
-    if told == ReportedOutcome::Failed && step.nature == CommandKind::Whole {
+    if reported == ReportedOutcome::Failed && step.nature == CommandKind::Whole {
         let sight = super::check::WorldState::of(sandbox).map_err(fail)?;
         if !sight.store_state.moving && sight.folders != expectation.files {
-            return Err(
-                "it failed, and neither put the files back nor left a note for the next one".to_owned()
-            );
+            return Err("it failed, and neither restored the files nor stored an intent".to_owned());
         }
     }
-    expectation.check(sandbox, step, told)
+    expectation.check(sandbox, step, reported)
 }
 
 /// Whether the answer lists skipped paths.
@@ -119,7 +117,7 @@ fn leaves_something(run: &Run) -> bool {
 }
 
 /// The reported outcome; an error if it was unclear.
-fn told(run: &Run) -> Result<ReportedOutcome, String> {
+fn reported(run: &Run) -> Result<ReportedOutcome, String> {
     if run.acknowledged() {
         return Ok(ReportedOutcome::Done);
     }
@@ -134,6 +132,6 @@ fn told(run: &Run) -> Result<ReportedOutcome, String> {
     if clear {
         Ok(ReportedOutcome::Failed)
     } else {
-        Err(format!("an unclear end ({}): {complaint}", run.output.status))
+        Err(format!("an unexpected exit ({}): {complaint}", run.output.status))
     }
 }

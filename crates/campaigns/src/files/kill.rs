@@ -119,8 +119,8 @@ impl KillRun {
         run: &Run,
         what: &str,
     ) -> Result<(), CampaignError> {
-        let told = if run.acknowledged() { ReportedOutcome::Done } else { ReportedOutcome::Nothing };
-        let checked = expectation.check(sandbox, step, told).and_then(|()| retried(sandbox, step));
+        let reported = if run.acknowledged() { ReportedOutcome::Done } else { ReportedOutcome::Nothing };
+        let checked = expectation.check(sandbox, step, reported).and_then(|()| retried(sandbox, step));
         self.judged(checked, number, step, what)
     }
 
@@ -149,7 +149,7 @@ fn retried(sandbox: &Sandbox, step: &Step) -> Result<(), String> {
     if again.acknowledged() {
         return Ok(());
     }
-    if !again.complaint().contains("exists already") {
+    if !again.complaint().contains("already exists") {
         return Err(format!("a second attempt: {}", again.complaint()));
     }
     std::fs::remove_dir_all(sandbox.place(WORKTREE_FOLDER)).map_err(|error| error.to_string())?;

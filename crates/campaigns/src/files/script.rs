@@ -30,7 +30,7 @@ pub enum CommandKind {
 pub const PROJECT: &str = "project";
 
 /// The folder of the worktree.
-pub const WORKTREE_FOLDER: &str = "apart";
+pub const WORKTREE_FOLDER: &str = "worktree";
 
 pub(super) const fn step(arguments: &'static [&'static str]) -> Step {
     Step { by_hand: None, arguments, place: PROJECT, nature: CommandKind::Whole }
@@ -104,7 +104,7 @@ pub const SCRIPT: &[Step] = &[
     step(&["take", "switch", "main_take_1"]),
     hand("echo hand >> code.rs", &["take", "fork", "1"]),
     step(&["take", "switch", "main"]),
-    Step { nature: CommandKind::Opens, ..step(&["worktree", "add", "main_take_1", "../apart"]) },
+    Step { nature: CommandKind::Opens, ..step(&["worktree", "add", "main_take_1", "../worktree"]) },
     Step {
         place: WORKTREE_FOLDER,
         ..run(&["exec", "--", "sh", "-c", "echo apart > apart.txt; rm branch.txt; sync -f ."])

@@ -40,7 +40,7 @@ const CHANGED_SINCE: Step = hand("printf 'TOKEN=by-hand\\n' > .env", &["undo"]);
 const WORKTREE: &[(&str, &[&str])] = &[
     (PROJECT, &["take", "branch", "--name", "second"]),
     (PROJECT, &["take", "switch", "main"]),
-    (PROJECT, &["worktree", "add", "second", "../apart"]),
+    (PROJECT, &["worktree", "add", "second", "../worktree"]),
     (WORKTREE_FOLDER, &["run", "--approve", "all", "create .env with TOKEN=of-the-worktree"]),
     (WORKTREE_FOLDER, &["undo"]),
     (PROJECT, &["worktree", "remove", "second", "--delete-files"]),
@@ -98,7 +98,7 @@ fn run(
         strikes.step(&mut sandbox, number, &step)?;
         let found = project(&sandbox)?;
         if let Some(difference) = found.differences(expected).first() {
-            return Err(violated(number, format!("{:?} does not lead back: {difference:?}", step.arguments)));
+            return Err(violated(number, format!("{:?} cannot be reversed: {difference:?}", step.arguments)));
         }
     }
     match crate::secrets::places(&sandbox.store(), SECRET.as_bytes())?.first() {

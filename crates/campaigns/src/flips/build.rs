@@ -133,8 +133,8 @@ fn act(timeline: &Timeline, thread: ThreadId, step: u64, rng: &mut Rng) -> Resul
         }
         _ => {
             let entries = (0..=rng.below(3)).map(|_| {
-                let said = text(step, rng);
-                NewEntry::from(EntryVersion::from_text("User", &said, Timestamp::from_millis(step as i64)))
+                let result = text(step, rng);
+                NewEntry::from(EntryVersion::from_text("User", &result, Timestamp::from_millis(step as i64)))
             });
             Command::AddEntries { take, at: InsertPosition::End, entries: entries.collect() }
         }

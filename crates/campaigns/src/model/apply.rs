@@ -179,8 +179,8 @@ pub fn agree<R, N>(
             same("refusal", &meaning(&error)?, &refused)?;
             Ok(Agreement::Refused(refused))
         }
-        (Ok(_), Err(refused)) => Err(format!("was done, and should be refused: {refused:?}").into()),
-        (Err(error), Ok(_)) => Err(format!("was refused, and should be done: {error}").into()),
+        (Ok(_), Err(refused)) => Err(format!("succeeded, but should be refused: {refused:?}").into()),
+        (Err(error), Ok(_)) => Err(format!("was refused, but should succeed: {error}").into()),
     }
 }
 

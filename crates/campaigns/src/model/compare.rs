@@ -77,7 +77,7 @@ impl Checker {
         }
         let found = picture(&queries, state)?;
         let difference = reference.and_then(|reference| found.difference(reference));
-        Err(difference.unwrap_or_else(|| "a state is not what it was".to_owned()).into())
+        Err(difference.unwrap_or_else(|| "a state differs from its earlier content".to_owned()).into())
     }
 }
 

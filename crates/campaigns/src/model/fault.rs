@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelFault {
     /// Deleting an entry also deletes the next one.
-    DeleteTakesTheNext,
+    DeleteRemovesTheNextEntry,
     /// A branch shares one entry too few.
     BranchSharesTooFew,
     /// A reset does not clear drafts.
@@ -19,57 +19,57 @@ pub enum ModelFault {
     /// Clearing a draft keeps its images.
     ClearKeepsPictures,
     /// A fork does not copy the images of the message.
-    ForkForgetsPictures,
+    ForkOmitsPictures,
     /// A change after an undo does not end redo.
     RedoSurvivesAChange,
     /// An undo of a turn only undoes one operation.
-    UndoForgetsTurns,
+    UndoSplitsTurns,
     /// An undo in one take undoes changes of another.
     UndoReachesOtherTakes,
     /// An undo of a turn does not undo its settings.
-    UndoLeavesTheSettingsOfATurn,
+    UndoKeepsTheSettingsOfATurn,
     /// Every draft change is a separate step.
-    TypingNeverJoins,
+    DraftChangesStaySeparate,
     /// A change in the middle of a turn that was undone in part joins that turn.
     ChangesJoinUndoneTurns,
     /// Redo ignores the order of steps when one move undid several chains.
-    RedoForgetsTheOrder,
+    RedoIgnoresTheOrder,
     /// A jump does not move takes that it passes.
-    JumpLeavesTakesItPassed,
+    JumpIgnoresPassedTakes,
     /// A jump back ends redo.
-    JumpForgetsWhatLiesAhead,
+    JumpEndsRedo,
     /// A stale caller is accepted.
-    StaleCallersAreHeard,
+    StaleCallersAreAccepted,
     /// An undo restores the old visibility.
-    UndoBringsOldMarks,
+    UndoRestoresSharing,
     /// Undoing a promotion does not archive the new thread.
-    UndoLeavesThePromoted,
+    UndoKeepsThePromotedThread,
     /// An old version is recorded wrongly.
-    AnOldVersionIsMisremembered,
+    AnOldVersionIsWrong,
 }
 
 impl ModelFault {
     /// Every variant.
     pub const ALL: [Self; 20] = [
-        Self::DeleteTakesTheNext,
+        Self::DeleteRemovesTheNextEntry,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
         Self::ResetClearsSharedPrompts,
         Self::DraftsIgnoreSharedRoles,
         Self::ClearKeepsPictures,
-        Self::ForkForgetsPictures,
+        Self::ForkOmitsPictures,
         Self::RedoSurvivesAChange,
-        Self::UndoForgetsTurns,
+        Self::UndoSplitsTurns,
         Self::UndoReachesOtherTakes,
-        Self::UndoLeavesTheSettingsOfATurn,
-        Self::TypingNeverJoins,
+        Self::UndoKeepsTheSettingsOfATurn,
+        Self::DraftChangesStaySeparate,
         Self::ChangesJoinUndoneTurns,
-        Self::RedoForgetsTheOrder,
-        Self::JumpLeavesTakesItPassed,
-        Self::JumpForgetsWhatLiesAhead,
-        Self::StaleCallersAreHeard,
-        Self::UndoBringsOldMarks,
-        Self::UndoLeavesThePromoted,
-        Self::AnOldVersionIsMisremembered,
+        Self::RedoIgnoresTheOrder,
+        Self::JumpIgnoresPassedTakes,
+        Self::JumpEndsRedo,
+        Self::StaleCallersAreAccepted,
+        Self::UndoRestoresSharing,
+        Self::UndoKeepsThePromotedThread,
+        Self::AnOldVersionIsWrong,
     ];
 }

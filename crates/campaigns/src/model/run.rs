@@ -147,7 +147,7 @@ impl Run {
                 .map_err(|trouble| format!("shared after {}: {trouble}", shortened(&question)))?;
         }
         for other in answered.also {
-            let other = self.world.find(other).ok_or("a thread came from nowhere")?;
+            let other = self.world.find(other).ok_or("an unexpected thread exists")?;
             self.checker.thread(&self.timeline, &self.world.threads[other])?;
             // A retired thread has too little data for further requests.
             if !self.world.threads[other].is_whole() {
@@ -359,7 +359,7 @@ impl Run {
             return Ok(());
         }
         self.episode = None;
-        if self.world.fault == Some(ModelFault::AnOldVersionIsMisremembered) {
+        if self.world.fault == Some(ModelFault::AnOldVersionIsWrong) {
             thread.log[10].digest[0] ^= 1;
         }
         self.checker.forget_seen();

@@ -35,11 +35,11 @@ impl SharedSettings {
     /// The latest value that its thread still has.
     fn value(&self, threads: &[ReferenceThread], name: &str) -> Option<&str> {
         let known = self.0.iter().rev().filter(|(known, ..)| known == name).take(MAX_VALUES);
-        let mut held = known.filter(|(_, id, value)| {
+        let mut stored = known.filter(|(_, id, value)| {
             let thread = threads.iter().rfind(|thread| thread.id == *id);
             thread.is_none_or(|thread| own(thread.picture(), name) == *value)
         });
-        held.next().map(|(_, _, value)| value.as_str())
+        stored.next().map(|(_, _, value)| value.as_str())
     }
 }
 

@@ -139,7 +139,7 @@ impl World {
         let after = apply(set.as_ref().unwrap_or(before), command, &mut around)?;
         self.shared.record(thread.id, command, &after);
         if let Some(set) = set.filter(|set| set != before) {
-            let mistaken = self.fault == Some(ModelFault::UndoLeavesTheSettingsOfATurn);
+            let mistaken = self.fault == Some(ModelFault::UndoKeepsTheSettingsOfATurn);
             let turn = self.turn(asking.turn.filter(|_| !mistaken));
             self.threads[index].change(set, Event::Change, None, (turn, self.now), self.fault);
         }
@@ -219,12 +219,12 @@ impl World {
     ) -> Result<Vec<ThreadId>, ExpectedRefusal> {
         let mut also = Vec::new();
         let way = self.walk(index, unit, steps, asking, true)?;
-        if self.fault != Some(ModelFault::UndoLeavesThePromoted) {
+        if self.fault != Some(ModelFault::UndoKeepsThePromotedThread) {
             also.extend(self.follow(index, &way, asking));
         }
         let turn = self.turn(asking.turn);
         self.threads[index].add_move(way, turn, self.now);
-        if self.fault == Some(ModelFault::UndoBringsOldMarks) {
+        if self.fault == Some(ModelFault::UndoRestoresSharing) {
             self.threads[index].marks = self.threads[index].picture().marks();
         }
         Ok(also)
@@ -298,7 +298,7 @@ impl World {
 
     fn expect(&self, index: usize, asking: &RequestContext) -> Result<(), ExpectedRefusal> {
         let stale = asking.expected.is_some_and(|version| version != self.threads[index].version());
-        if stale && self.fault != Some(ModelFault::StaleCallersAreHeard) {
+        if stale && self.fault != Some(ModelFault::StaleCallersAreAccepted) {
             Err(ExpectedRefusal::Conflict)
         } else {
             Ok(())
@@ -339,7 +339,10 @@ impl World {
         let Event::Typed(take, _) = event else { return None };
         let thread = &self.threads[index];
         let at = thread.chain(thread.version(), Some(*take));
-        if at.position == 0 || at.position != at.since || self.fault == Some(ModelFault::TypingNeverJoins) {
+        if at.position == 0
+            || at.position != at.since
+            || self.fault == Some(ModelFault::DraftChangesStaySeparate)
+        {
             return None;
         }
         let last = thread.at(at.position);

@@ -79,6 +79,6 @@ fn run(command: &mut Command) -> Result<(), BoxError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(format!("{} failed: {}", command.get_program().display(), said.trim()).into())
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(format!("{} failed: {}", command.get_program().display(), stderr.trim()).into())
 }

@@ -73,14 +73,14 @@ pub fn cut(plan: CutsPlan) -> Result<CutsSummary, CampaignError> {
             let call = 1 + rng.below(calls + calls / 4 + 1);
             sandbox.restore()?;
             disk.sync()?;
-            let told = strike(&sandbox, &disk, step.place, step.arguments, call, plan.syncs)?;
+            let reported = strike(&sandbox, &disk, step.place, step.arguments, call, plan.syncs)?;
             cuts.cuts += 1;
-            if told == ReportedOutcome::Done {
+            if reported == ReportedOutcome::Done {
                 cuts.after += 1;
             } else {
                 cuts.within += 1;
             }
-            expectation.check(&sandbox, step, told).map_err(|broken| {
+            expectation.check(&sandbox, step, reported).map_err(|broken| {
                 let what = format!("{:?}, power cut at call {call} of {calls}: {broken}", step.arguments);
                 CampaignError::Violation(Violation {
                     campaign: "power-cuts",
@@ -109,9 +109,9 @@ fn unsynced(
         step.arguments.iter().map(|word| word.strip_suffix("; sync -f .").unwrap_or(word)).collect();
     sandbox.restore()?;
     disk.sync()?;
-    let told = strike(sandbox, disk, step.place, &arguments, NEVER, plan.syncs)?;
-    let broken = match told {
-        ReportedOutcome::Done => expectation.check(sandbox, step, told).err(),
+    let reported = strike(sandbox, disk, step.place, &arguments, NEVER, plan.syncs)?;
+    let broken = match reported {
+        ReportedOutcome::Done => expectation.check(sandbox, step, reported).err(),
         _ => Some("it did not end".to_owned()),
     };
     broken.map_or(Ok(()), |broken| {
@@ -142,15 +142,15 @@ fn strike(
     let mut command = sandbox.command(place, arguments);
     let mut child =
         faults.attach(sandbox.shim(), &mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let told = stopped_or_ended(&mut child)?;
+    let reported = stopped_or_ended(&mut child)?;
     disk.cut()?;
-    if told == ReportedOutcome::Nothing {
+    if reported == ReportedOutcome::Nothing {
         child.kill()?;
         child.wait()?;
     }
     disk.bring_back()?;
     Report::read(&sandbox.counted())?;
-    Ok(told)
+    Ok(reported)
 }
 
 /// Waits until all threads of the process are stopped, or it has exited.

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_and_back() {
+    fn acknowledgements_round_trip() {
         let thread = ThreadId::from_bytes([3; 16]);
         let operation = Some((7, ContentId::from_bytes([9; 32])));
         for done in [

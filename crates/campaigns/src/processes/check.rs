@@ -20,13 +20,13 @@ pub(super) fn check(scratch: &Path, plan: &Plan) -> Result<Summary, BoxError> {
     let reader = timeline.read()?;
     let mut summary = Summary::default();
     let mut logs = HashMap::new();
-    let mut held = HashMap::new();
+    let mut stored = HashMap::new();
     for thread in plan.shared.iter().chain(&plan.own) {
         let row = reader.thread(*thread)?;
         log(&reader, &row, usize::MAX)?;
         let operations = reader.queries().operations_back(row.number, u64::MAX, usize::MAX)?;
         logs.insert(*thread, operations);
-        held.insert(*thread, entries(&reader, *thread)?);
+        stored.insert(*thread, entries(&reader, *thread)?);
     }
     for lane in 0..plan.own.len() {
         let lines = Acknowledgements::read(scratch, lane)?;
@@ -38,7 +38,7 @@ pub(super) fn check(scratch: &Path, plan: &Plan) -> Result<Summary, BoxError> {
             summary.in_doubt += u64::from(line.tries == 0);
             if let Some(done) = &line.done {
                 summary.acknowledged += 1;
-                acknowledged(done, &logs, &held)
+                acknowledged(done, &logs, &stored)
                     .map_err(|trouble| format!("lane {lane}, operation {ordinal}: {trouble}"))?;
             }
         }
@@ -46,7 +46,7 @@ pub(super) fn check(scratch: &Path, plan: &Plan) -> Result<Summary, BoxError> {
             return Err(format!("lane {lane} ended after {} operations", lines.len()).into());
         }
     }
-    exactly_once(plan, &held)?;
+    exactly_once(plan, &stored)?;
     let problems = timeline.store().verify(&mut |_| {})?.problems;
     if problems.is_empty() { Ok(summary) } else { Err(format!("verify finds {problems:?}").into()) }
 }
@@ -55,7 +55,7 @@ pub(super) fn check(scratch: &Path, plan: &Plan) -> Result<Summary, BoxError> {
 fn acknowledged(
     done: &AcknowledgedOperation,
     logs: &HashMap<ThreadId, Vec<StoredOperation>>,
-    held: &HashMap<ThreadId, Vec<EntryId>>,
+    stored: &HashMap<ThreadId, Vec<EntryId>>,
 ) -> Result<(), BoxError> {
     let log = logs.get(&done.thread).ok_or("on a thread that is not there")?;
     if let Some((version, id)) = done.operation {
@@ -72,7 +72,7 @@ fn acknowledged(
         }
     }
     match done.entry {
-        Some(entry) if !held.get(&done.thread).is_some_and(|held| held.contains(&entry)) => {
+        Some(entry) if !stored.get(&done.thread).is_some_and(|stored| stored.contains(&entry)) => {
             Err(format!("the acknowledged entry {entry} is lost").into())
         }
         _ => Ok(()),
@@ -80,7 +80,7 @@ fn acknowledged(
 }
 
 /// Shared threads must contain every planned entry once, and nothing else.
-fn exactly_once(plan: &Plan, held: &HashMap<ThreadId, Vec<EntryId>>) -> Result<(), BoxError> {
+fn exactly_once(plan: &Plan, stored: &HashMap<ThreadId, Vec<EntryId>>) -> Result<(), BoxError> {
     let mut planned: HashMap<ThreadId, HashSet<EntryId>> = HashMap::new();
     for lane in 0..plan.own.len() {
         for ordinal in 0..plan.operations {
@@ -90,7 +90,7 @@ fn exactly_once(plan: &Plan, held: &HashMap<ThreadId, Vec<EntryId>>) -> Result<(
         }
     }
     for thread in &plan.shared {
-        let found = held.get(thread).map(Vec::as_slice).unwrap_or_default();
+        let found = stored.get(thread).map(Vec::as_slice).unwrap_or_default();
         let once: HashSet<EntryId> = found.iter().copied().collect();
         if once.len() != found.len() {
             return Err(format!("thread {thread} holds an entry twice").into());

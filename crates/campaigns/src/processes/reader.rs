@@ -31,7 +31,9 @@ pub fn read(scratch: &Path, seed: u64) -> Result<u64, BoxError> {
         for (place, row) in threads.iter().enumerate() {
             let seen = versions.insert(row.summary.id, row.summary.version).unwrap_or(0);
             if seen > row.summary.version {
-                return Err(format!("thread {} went back from {seen}", row.summary.id).into());
+                return Err(
+                    format!("thread {} is older than {seen}, which was read before", row.summary.id).into()
+                );
             }
             log(&reader, row, LOG_WINDOW)?;
             state(&reader, row, plan.shared.contains(&row.summary.id))?;
@@ -68,14 +70,14 @@ pub(super) fn log(reader: &Reader<'_>, row: &ThreadRow, limit: usize) -> Result<
 fn state(reader: &Reader<'_>, row: &ThreadRow, shared: bool) -> Result<(), BoxError> {
     let state = reader.state(row.summary.id)?;
     let takes = state.all_takes(&reader.queries())?;
-    let mut held: Vec<_> =
+    let mut stored: Vec<_> =
         takes.iter().map(|take| (take.id, take.name.clone(), take.entries.len())).collect();
     let listed = reader.queries().takes_of(row.number)?;
     let mut listed: Vec<_> =
         listed.into_iter().map(|take| (take.summary.id, take.summary.name, take.summary.entries)).collect();
-    held.sort();
+    stored.sort();
     listed.sort();
-    if held != listed || row.summary.takes != takes.len() as u64 {
+    if stored != listed || row.summary.takes != takes.len() as u64 {
         return Err(format!("the index of takes of {} is not its state", row.summary.id).into());
     }
     let entries: u64 = takes.iter().map(|take| take.entries.len()).sum();

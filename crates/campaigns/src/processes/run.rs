@@ -141,7 +141,7 @@ impl ProcessGroup<'_> {
                 kills += 1;
             }
             if started.elapsed() > RUN_TIMEOUT {
-                return Err("the workers wait for ever".into());
+                return Err("the workers are deadlocked".into());
             }
         }
         File::create(stop(self.scratch))?;
@@ -149,7 +149,7 @@ impl ProcessGroup<'_> {
         for (number, mut reader) in std::mem::take(&mut self.readers).into_iter().enumerate() {
             let name = format!("reader-{number}");
             self.ended_well(&name, reader.wait()?)?;
-            reads += self.said(&name, "out").trim().parse::<u64>().unwrap_or(0);
+            reads += self.output(&name, "out").trim().parse::<u64>().unwrap_or(0);
         }
         Ok((kills, reads))
     }
@@ -193,10 +193,10 @@ impl ProcessGroup<'_> {
         if status.success() {
             return Ok(());
         }
-        Err(format!("{name} ended with {status}: {}", self.said(name, "err").trim()).into())
+        Err(format!("{name} ended with {status}: {}", self.output(name, "err").trim()).into())
     }
 
-    fn said(&self, name: &str, stream: &str) -> String {
+    fn output(&self, name: &str, stream: &str) -> String {
         fs::read_to_string(self.scratch.join(format!("{name}.{stream}"))).unwrap_or_default()
     }
 

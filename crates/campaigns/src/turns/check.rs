@@ -30,7 +30,7 @@ const FILES: usize = 8;
 pub(super) type Verdict = Result<(), String>;
 
 fn trouble(error: impl Into<BoxError>) -> String {
-    format!("it cannot be looked at: {}", error.into())
+    format!("it cannot be read: {}", error.into())
 }
 
 /// All rules.
@@ -38,7 +38,7 @@ pub(super) fn everything(world: &World, checked: &mut CheckedTakes, takes: u64) 
     let found = world.takes().map_err(trouble)?;
     if found.len() as u64 != takes {
         return Err(format!(
-            "{} takes, and {takes} were made: a fork without its turn, or a lost one",
+            "{} takes, and {takes} were created: a fork without its turn, or a lost one",
             found.len()
         ));
     }
@@ -57,12 +57,12 @@ fn requests(world: &World) -> Verdict {
 fn leftovers(world: &World) -> Verdict {
     let runtime_database = world.runtime.timeline.store().runtime_database().map_err(trouble)?;
     if let Some(left) = runtime_database.turns().map_err(trouble)?.first() {
-        return Err(format!("a record of turn {} was left", left.turn));
+        return Err(format!("a record of turn {} was left behind", left.turn));
     }
     let reader = world.runtime.timeline.read().map_err(trouble)?;
     for folder in reader.queries().folders().map_err(trouble)? {
         if let Some(run) = folder.running {
-            return Err(format!("turn {} is said to run in the folder", run.turn));
+            return Err(format!("turn {} is recorded as running in the folder", run.turn));
         }
     }
     Ok(())
@@ -73,7 +73,7 @@ fn files(world: &World) -> Verdict {
     let seen = world.working_copy.record_changes(world.thread, Caller::human()).map_err(trouble)?;
     if seen.operation.is_some() {
         let paths: Vec<String> = seen.files.paths.iter().map(|path| format!("{path:?}")).collect();
-        return Err(format!("files changed without an operation that says so: {}", paths.join(", ")));
+        return Err(format!("files changed without an operation that records it: {}", paths.join(", ")));
     }
     let reader = world.runtime.timeline.read().map_err(trouble)?;
     // A take that is created in the background has files that are not in the folder.

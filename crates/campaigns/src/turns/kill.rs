@@ -188,7 +188,7 @@ impl TurnKillRun {
         self.continue_turn(left.unfinished)?;
         let after = self.sight().map_err(text)?;
         if !after.log.starts_with(&left.log) {
-            return Err("going on lost or altered what was there".to_owned());
+            return Err("resuming lost or altered existing content".to_owned());
         }
         if after.unfinished || after.ran != after.ended {
             return Err(format!("{} calls ran, {} have a result", after.ran, after.ended));
@@ -215,7 +215,7 @@ impl TurnKillRun {
         let records =
             timeline.store().runtime_database().and_then(|runtime_database| runtime_database.turns());
         match records.map_err(|error| error.to_string())?.first() {
-            Some(left) => Err(format!("a record of turn {} was left", left.turn)),
+            Some(left) => Err(format!("a record of turn {} was left behind", left.turn)),
             None => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use retake_agent::provider::{Stop, Wire};
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::projection::rules;
 use retake_testing::fault_server::{
-    Chaos, FaultServer, Request, Script, ScriptStep, ScriptedAnswer, call, chaos, events, said,
+    Chaos, FaultServer, Request, Script, ScriptStep, ScriptedAnswer, call, chaos, events, text_answer,
 };
 use serde_json::{Value, json};
 
@@ -133,10 +133,10 @@ impl ScriptedModelState {
             self.broken.push(format!("a request on {:?}: {} {}", self.wire, found.at, found.rule));
         }
         let is_summary = body.get("tools").is_none();
-        let telling = if is_summary { said("A summary of it all.") } else { self.answer() };
+        let answer = if is_summary { text_answer("A summary of it all.") } else { self.answer() };
         if is_summary && let Some(SummaryHook { act, slow }) = self.during_summary.take() {
             act();
-            let mut script = Script::events(events(self.wire, &telling));
+            let mut script = Script::events(events(self.wire, &answer));
             if slow {
                 script.acts = [comments(SLOW_SUMMARY_TIME), script.acts].concat();
             }
@@ -144,12 +144,12 @@ impl ScriptedModelState {
         }
         if self.chaos > 0 && self.rng.once_in(40) {
             self.failures += 1;
-            let mut script = Script::events(events(self.wire, &telling));
+            let mut script = Script::events(events(self.wire, &answer));
             script.acts.truncate(1);
             script.acts.extend(comments(Duration::from_mins(1)));
             return script;
         }
-        let (script, what) = chaos(self.rng.next_u64(), self.chaos, self.wire, &telling);
+        let (script, what) = chaos(self.rng.next_u64(), self.chaos, self.wire, &answer);
         self.failures += u64::from(what != Chaos::None);
         script
     }

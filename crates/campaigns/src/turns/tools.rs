@@ -79,7 +79,7 @@ pub(super) fn compare(expected: &Files, there: &Folder) -> Result<(), String> {
     for path in paths.into_iter().filter(|path| !expected.doubtful.contains(*path)) {
         let (wanted, found) = (expected.texts.get(path), there.get(path));
         if wanted != found {
-            return Err(format!("{} should hold {wanted:?}, and holds {found:?}", path.display()));
+            return Err(format!("{} should contain {wanted:?}, but contains {found:?}", path.display()));
         }
     }
     Ok(())

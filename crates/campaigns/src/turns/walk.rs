@@ -115,17 +115,17 @@ pub fn walk(plan: TurnsPlan) -> Result<TurnsSummary, CampaignError> {
     walk.note()?;
     while walk.goes_on() {
         walk.counts.steps += 1;
-        let said = walk.step()?;
+        let result = walk.step()?;
         let step = walk.counts.steps;
         let broken = |what: String| {
             CampaignError::Violation(Violation {
                 campaign: "turns",
                 seed: plan.seed,
                 step,
-                what: format!("{} {what}", said.0),
+                what: format!("{} {what}", result.0),
             })
         };
-        said.1.map_err(broken)?;
+        result.1.map_err(broken)?;
         everything(&walk.world, &mut walk.checked, walk.takes).map_err(broken)?;
         walk.note()?;
     }
@@ -302,7 +302,7 @@ impl TurnCampaign {
             ended: Vec::new(),
             undone: false,
             made: None,
-            told: None,
+            stop_requested: None,
         };
         let outcome = match way {
             TurnStart::Run => {
@@ -320,7 +320,7 @@ impl TurnCampaign {
         };
         let (ended, undone, made) = (watcher.ended, watcher.undone, watcher.made);
         self.counts.turns += 1;
-        if let Some(took) = watcher.told.map(|told| told.elapsed()) {
+        if let Some(took) = watcher.stop_requested.map(|stop_requested| stop_requested.elapsed()) {
             self.counts.stopped_while_printing += 1;
             if took > MAX_STOP_TIME {
                 return wrong("a turn that was stopped", format!("it ran for another {took:?}"));
@@ -353,15 +353,15 @@ impl TurnCampaign {
                 self.takes += 1;
                 self.counts.beside += 1;
             }
-            Some(Err(problem)) => return wrong("a take that is made while a turn runs", problem),
+            Some(Err(problem)) => return wrong("a take created during a turn", problem),
             None => {}
         }
-        let said = self.judge(way, name, outcome, undone, &before, &ended)?;
+        let result = self.judge(way, name, outcome, undone, &before, &ended)?;
         // Operations that close an older turn belong to that turn, and stay.
         if matches!(way, TurnStart::Run) && !unfinished && !undone {
             self.last = Some((state, before));
         }
-        Ok(said)
+        Ok(result)
     }
 
     /// Sometimes makes the context window too small, and schedules an action during the compression.

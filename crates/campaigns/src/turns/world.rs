@@ -206,7 +206,7 @@ pub(super) struct InterferingObserver<'world> {
     /// The version that created another take during the turn, or the error.
     pub(super) made: Option<Result<u64, String>>,
     /// When it was asked to stop.
-    pub(super) told: Option<Instant>,
+    pub(super) stop_requested: Option<Instant>,
 }
 
 impl TurnObserver for InterferingObserver<'_> {
@@ -223,7 +223,7 @@ impl TurnObserver for InterferingObserver<'_> {
                 let sent = sender.is_some_and(|sender| {
                     interruption == Interruption::ClaimStop || sender.interrupt(self.take).is_ok()
                 });
-                self.told = sent.then(Instant::now);
+                self.stop_requested = sent.then(Instant::now);
             }
             return;
         }

@@ -9,7 +9,7 @@ use retake_campaigns::violation::caught;
 const MAX_RESPONSE_TIME: Duration = Duration::from_secs(15);
 
 #[test]
-fn no_request_makes_the_server_fail_panic_or_dawdle_and_each_planted_fault_is_found() {
+fn no_request_causes_a_server_error_panic_or_delay_and_each_planted_fault_is_found() {
     let plan = FuzzPlan { seed: 1, requests: 3_000, lanes: 1, longest: MAX_RESPONSE_TIME, mistake: None };
     let fuzzed = fuzz(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(
@@ -21,14 +21,14 @@ fn no_request_makes_the_server_fail_panic_or_dawdle_and_each_planted_fault_is_fo
 }
 
 #[test]
-fn what_a_killed_server_acknowledged_is_there_and_was_done_once() {
+fn changes_acknowledged_by_a_killed_server_exist_exactly_once() {
     let plan = ApiKillPlan { seed: 1, kills: 5, clients: 3, cut_off: UnansweredRequest::Unknown };
     let kills = api_kill(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(kills.acknowledged > 20 && kills.cut_off > 3, "{kills:?}: too little for a proof");
 }
 
 #[test]
-fn requests_without_an_answer_taken_for_done_are_caught() {
+fn counting_unanswered_requests_as_done_is_caught() {
     let plan = ApiKillPlan { seed: 2, kills: 1, clients: 4, cut_off: UnansweredRequest::Done };
     caught("cut off, taken for done", api_kill(plan)).unwrap_or_else(|trouble| panic!("{trouble}"));
 }

@@ -18,14 +18,14 @@ fn acknowledged_commands_of_two_processes_in_one_folder_are_in_the_log() {
 }
 
 #[test]
-fn a_killed_command_taken_for_done_is_caught() {
+fn counting_a_killed_command_as_done_is_caught() {
     let plan = ConcurrentPlan { seed: 2, commands: 60, killed: KilledCommand::Done };
     caught("kills taken for answers", concurrent_processes(plan))
         .unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]
-fn two_takes_at_once_each_agree_with_their_folder() {
+fn two_takes_used_concurrently_agree_with_their_folders() {
     let plan = WorktreePlan { seed: 1, commands: 15, misplaced: false };
     let workers = worktrees(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(

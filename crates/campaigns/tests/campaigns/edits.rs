@@ -3,7 +3,7 @@
 use retake_campaigns::edits::{EditsPlan, controls, walk};
 
 #[test]
-fn every_file_is_what_the_model_says() {
+fn every_file_has_the_content_that_the_model_predicts() {
     let walked =
         walk(EditsPlan { seed: 1, steps: 1_500, mistake: None }).unwrap_or_else(|failed| panic!("{failed}"));
     let enough = walked.moves > 300 && walked.merged > 50 && walked.splits > 60;

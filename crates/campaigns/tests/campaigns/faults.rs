@@ -13,7 +13,7 @@ fn no_kill_and_no_power_cut_loses_what_was_acknowledged() {
 }
 
 #[test]
-fn a_disk_that_lies_is_caught() {
+fn a_disk_that_reports_syncs_it_did_not_make_is_caught() {
     caught("lying syncs", control()).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
@@ -25,19 +25,19 @@ fn a_failing_call_is_reported_and_changes_nothing() {
 }
 
 #[test]
-fn a_failure_taken_for_a_success_is_caught() {
+fn counting_a_failure_as_a_success_is_caught() {
     caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]
-fn a_redaction_that_was_cut_off_is_finished_by_running_it_again() {
+fn repeating_an_interrupted_redaction_completes_it() {
     let plan = KillPlan { seed: 1, points: Some(40) };
     let kills = kill_redaction(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(kills.kills >= 15, "{kills:?}: too few for a proof");
 }
 
 #[test]
-fn a_search_index_that_was_not_scrubbed_is_caught() {
+fn a_search_index_that_keeps_redacted_text_is_caught() {
     let found = redaction_control();
     caught("a search index that was not scrubbed", found).unwrap_or_else(|trouble| panic!("{trouble}"));
 }

@@ -7,13 +7,13 @@ use retake_campaigns::files::{
 use retake_campaigns::violation::caught;
 
 #[test]
-fn no_kill_leaves_conversation_and_files_apart() {
+fn after_any_kill_conversation_and_files_agree() {
     let kills = kill(KillPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(kills.kills >= 80, "{kills:?}: too few for a proof");
 }
 
 #[test]
-fn files_that_move_before_the_intent_are_caught() {
+fn moving_files_before_storing_the_intent_is_caught() {
     let mistaken = Program { path: env!("CARGO_BIN_EXE_campaigns").into(), first: &["wrong-order"] };
     let violation = caught("files before the intent", kill_control(mistaken));
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
@@ -21,7 +21,7 @@ fn files_that_move_before_the_intent_are_caught() {
 }
 
 #[test]
-fn a_folder_that_is_forgotten_before_it_is_removed_is_caught() {
+fn forgetting_a_folder_before_removing_it_is_caught() {
     let mistaken = Program { path: env!("CARGO_BIN_EXE_campaigns").into(), first: &["wrong-order"] };
     let violation = caught("a folder forgotten before it is removed", removal_control(mistaken));
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
@@ -35,12 +35,12 @@ fn a_failing_call_leaves_files_and_conversation_as_they_were() {
 }
 
 #[test]
-fn a_failed_move_taken_for_a_success_is_caught() {
+fn counting_a_failed_move_as_a_success_is_caught() {
     caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]
-fn secret_and_ignored_files_come_back_whatever_dies() {
+fn secret_and_ignored_files_are_restored_after_any_kill() {
     let kills = sealed(KillPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(kills.kills >= 40, "{kills:?}: too few for a proof");
 }

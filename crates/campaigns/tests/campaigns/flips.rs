@@ -39,17 +39,17 @@ fn conversations_are_never_shown_wrong(seed: u64) {
 }
 
 #[test]
-fn damage_is_noticed_or_harmless_1() {
+fn damage_is_detected_or_harmless_1() {
     conversations_are_never_shown_wrong(11);
 }
 
 #[test]
-fn damage_is_noticed_or_harmless_2() {
+fn damage_is_detected_or_harmless_2() {
     conversations_are_never_shown_wrong(12);
 }
 
 #[test]
-fn damage_is_noticed_or_harmless_3() {
+fn damage_is_detected_or_harmless_3() {
     conversations_are_never_shown_wrong(13);
 }
 

@@ -51,7 +51,7 @@ fn every_small_mistake_is_caught() {
 }
 
 #[test]
-fn the_same_seed_asks_the_same_questions() {
+fn the_same_seed_generates_the_same_steps() {
     let options = Options { seed: 9, steps: 300, fault: None };
     let outcomes = [run(options), run(options)].map(|outcome| outcome.expect("the two agree"));
     assert_eq!(outcomes[0], outcomes[1]);

@@ -18,9 +18,9 @@ fn commits(store: &Path, counted: &Path, failing: u64) -> (Vec<String>, bool) {
     let faults = Faults::under(store).counted_in(counted).only(CallClass::Sync);
     faults.fail_at(failing, InjectedError::BrokenDisk, once).attach(&shim, &mut command);
     let output = command.output().expect("the program runs");
-    let said = String::from_utf8(output.stdout).expect("text");
+    let lines = String::from_utf8(output.stdout).expect("text");
     let report = Report::read(counted).expect("a report");
-    (said.lines().map(str::to_owned).collect(), report.faults > 0)
+    (lines.lines().map(str::to_owned).collect(), report.faults > 0)
 }
 
 fn entries(store: &Path) -> u64 {
@@ -35,27 +35,27 @@ fn a_failed_sync_stops_the_writer_until_the_store_is_opened_again() {
     let scratch = ScratchDir::new().expect("a folder");
     let (store, counted) = (scratch.path().join("store"), scratch.path().join("count"));
     std::fs::create_dir(&store).expect("a new folder");
-    let (said, struck) = commits(&store, &counted, 1_000_000);
-    assert!(!struck && said.iter().all(|line| line == "done"), "{said:?}");
+    let (text, struck) = commits(&store, &counted, 1_000_000);
+    assert!(!struck && text.iter().all(|line| line == "done"), "{text:?}");
     let mut stopped = 0;
     for failing in 1..20 {
         let before = entries(&store);
-        let (said, struck) = commits(&store, &counted, failing);
-        let done = said.iter().filter(|line| *line == "done").count() as u64;
+        let (text, struck) = commits(&store, &counted, failing);
+        let done = text.iter().filter(|line| *line == "done").count() as u64;
         let after = entries(&store);
         if !struck {
             break;
         }
-        match said.iter().position(|line| line != "done") {
+        match text.iter().position(|line| line != "done") {
             // The sync belonged to an operation that can be repeated later, such as a checkpoint.
             None => assert_eq!(after, before + done),
             Some(first) => {
                 stopped += 1;
-                assert_eq!(said[first], "unsure", "{said:?}");
-                assert!(said[first + 1..].iter().all(|line| line == "poisoned"), "{said:?}");
+                assert_eq!(text[first], "unsure", "{text:?}");
+                assert!(text[first + 1..].iter().all(|line| line == "poisoned"), "{text:?}");
                 assert!(
                     (before + done..=before + done + 1).contains(&after),
-                    "{said:?}: {before} then {after}"
+                    "{text:?}: {before} then {after}"
                 );
             }
         }

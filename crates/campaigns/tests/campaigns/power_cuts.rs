@@ -21,7 +21,7 @@ fn can_cut() -> bool {
 }
 
 #[test]
-fn no_power_cut_leaves_conversation_and_files_apart() {
+fn after_any_power_cut_conversation_and_files_agree() {
     if !can_cut() {
         return;
     }
@@ -33,7 +33,7 @@ fn no_power_cut_leaves_conversation_and_files_apart() {
 }
 
 #[test]
-fn syncs_that_lie_are_caught() {
+fn ignored_syncs_are_caught() {
     if !can_cut() {
         return;
     }

@@ -15,7 +15,7 @@ fn options(early: bool) -> Options {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_once_and_in_order() {
+fn acknowledged_operations_exist_once_and_in_order() {
     match run(&options(false)) {
         Ok(summary) => {
             assert!(summary.acknowledged > 300, "{summary:?}");

@@ -5,7 +5,7 @@ use retake_campaigns::violation::caught;
 use retake_testing::projection::campaign::Mistake;
 
 #[test]
-fn every_request_keeps_its_providers_rules() {
+fn every_request_follows_the_rules_of_its_provider() {
     let done = project(1, 400).unwrap_or_else(|failed| panic!("{failed}"));
     assert_eq!((done.histories, done.requests), (400, 1_600));
     assert!(done.mutants > 1_000, "{done:?}: too few for a proof");

@@ -6,7 +6,7 @@ use retake_model::time::Timestamp;
 use retake_timeline::{Caller, Command, InsertPosition, NewThread, Rules, Timeline, Unit};
 
 #[test]
-fn a_promoted_thread_that_was_worked_on_put_away_and_taken_back_stays() {
+fn undoing_a_promotion_keeps_a_changed_thread_that_was_archived_and_restored() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let timeline = Timeline::open(folder.path(), Rules::default()).expect("a new store");
     let new = NewThread::in_project(ProjectId::from_bytes([7; 16]));

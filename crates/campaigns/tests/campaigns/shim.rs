@@ -37,7 +37,7 @@ struct ScratchDir {
 
 struct Outcome {
     /// Acknowledged steps, and the error that ended them.
-    said: String,
+    text: String,
     signal: Option<i32>,
     code: Option<i32>,
     report: Report,
@@ -69,7 +69,7 @@ impl ScratchDir {
         command.args(steps.split_whitespace()).current_dir(self.path(""));
         let output = faults.attach(shim(), &mut command).output().expect("the victim starts");
         Outcome {
-            said: String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" "),
+            text: String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" "),
             signal: output.status.signal(),
             code: output.status.code(),
             report: Report::read(&self.place.path().join("count")).expect("a report"),
@@ -84,7 +84,7 @@ impl ScratchDir {
 }
 
 #[test]
-fn calls_are_counted() {
+fn shim_counts_calls() {
     for (steps, calls) in [
         // Appending opens and writes.
         ("w:a:one", 2),
@@ -114,7 +114,7 @@ fn calls_are_counted() {
 }
 
 #[test]
-fn a_class_is_counted_alone() {
+fn shim_counts_one_class_of_calls() {
     for (class, calls) in
         [(CallClass::Write, 2), (CallClass::Sync, 1), (CallClass::Name, 1), (CallClass::Open, 3)]
     {
@@ -125,14 +125,14 @@ fn a_class_is_counted_alone() {
 }
 
 #[test]
-fn a_kill_leaves_what_came_before() {
+fn a_kill_preserves_earlier_writes() {
     let all = ["1", "2", "3", "4"];
     for call in 1..=4_usize {
         let scratch = ScratchDir::with("a", "");
         let faults = scratch.faults().only(CallClass::Write).die_at(call as u64, KillMode::Kill);
         let outcome = scratch.run(&faults, "w:a:1 w:a:2 w:a:3 w:a:4");
         assert_eq!(outcome.signal, Some(KILLED));
-        assert_eq!(outcome.said, all[..call - 1].join(" "));
+        assert_eq!(outcome.text, all[..call - 1].join(" "));
         assert_eq!((outcome.report.calls, outcome.report.faults), (call as u64, 1));
         scratch.holds("a", &all[..call - 1].concat());
     }
@@ -142,7 +142,7 @@ fn a_kill_leaves_what_came_before() {
 }
 
 #[test]
-fn a_torn_write_arrives_by_half() {
+fn half_of_a_torn_write_reaches_the_disk() {
     let scratch = ScratchDir::with("a", "....");
     let faults = scratch.faults().only(CallClass::Write).die_at(2, KillMode::Torn);
     assert_eq!(scratch.run(&faults, "w:a:1234 w:a:5678").signal, Some(KILLED));
@@ -150,7 +150,7 @@ fn a_torn_write_arrives_by_half() {
 }
 
 #[test]
-fn a_cut_loses_what_was_not_synced() {
+fn a_power_cut_loses_unsynced_writes() {
     // The power is cut at the last step.
     for (what, before, steps, after) in [
         ("an append", "old", "w:a:lost u:a", "old"),
@@ -187,18 +187,18 @@ fn half_of_the_last_write_may_overtake_the_rest() {
 }
 
 #[test]
-fn mapped_files_of_sqlite_are_gone_after_a_cut() {
+fn memory_mapped_files_of_sqlite_are_lost_in_a_power_cut() {
     let scratch = ScratchDir::new();
     scratch.run(&scratch.faults().die_at(3, KillMode::Cut), "w:a-shm:x u:a-shm");
     assert!(!scratch.path("a-shm").exists());
 }
 
 #[test]
-fn lying_syncs_lose_everything() {
+fn a_power_cut_with_ignored_syncs_loses_everything() {
     let steps = "w:a:one s:a w:a:two s:a u:nothing";
     let scratch = ScratchDir::with("a", "");
     let outcome = scratch.run(&scratch.faults().lying_syncs().die_at(7, KillMode::Cut), steps);
-    assert_eq!((outcome.signal, &*outcome.said, outcome.report.lost), (Some(KILLED), "1 2 3 4", 2));
+    assert_eq!((outcome.signal, &*outcome.text, outcome.report.lost), (Some(KILLED), "1 2 3 4", 2));
     scratch.holds("a", "");
     // Without a cut, skipped syncs are harmless: the system keeps the data of a killed process.
     let scratch = ScratchDir::with("a", "");
@@ -207,7 +207,7 @@ fn lying_syncs_lose_everything() {
 }
 
 #[test]
-fn a_cut_at_the_end_keeps_the_exit_code() {
+fn a_power_cut_at_the_end_preserves_the_exit_code() {
     for (steps, code) in [("w:a:kept s:a w:a:lost", 0), ("w:a:kept s:a w:a:lost e:3", 3)] {
         let scratch = ScratchDir::with("a", "");
         let outcome = scratch.run(&scratch.faults().cut_at_exit(), steps);
@@ -220,10 +220,10 @@ fn a_cut_at_the_end_keeps_the_exit_code() {
 }
 
 #[test]
-fn calls_fail_as_asked() {
+fn a_chosen_call_fails_with_the_chosen_error() {
     let twice = Repeat::Consecutive(NonZeroU64::new(2).expect("not zero"));
     let once = Repeat::Consecutive(NonZeroU64::MIN);
-    for (failure, class, times, said) in [
+    for (failure, class, times, text) in [
         (InjectedError::DiskFull, CallClass::Write, once, "1 ENOSPC"),
         (InjectedError::OverQuota, CallClass::Write, Repeat::Forever, "1 EDQUOT"),
         (InjectedError::OutOfHandles, CallClass::Open, twice, "1 EMFILE"),
@@ -231,26 +231,26 @@ fn calls_fail_as_asked() {
     ] {
         let scratch = ScratchDir::with("a", "");
         let outcome = scratch.run(&scratch.faults().only(class).fail_at(2, failure, times), "w:a:1 w:a:2");
-        assert_eq!((&*outcome.said, outcome.report.faults), (said, 1));
+        assert_eq!((&*outcome.text, outcome.report.faults), (text, 1));
         scratch.holds("a", "1");
     }
     let scratch = ScratchDir::with("a", "");
     let faults =
         scratch.faults().only(CallClass::Sync).fail_at(1, InjectedError::BrokenDisk, once).cut_at_exit();
-    assert_eq!(scratch.run(&faults, "w:a:1 s:a").said, "1 EIO");
+    assert_eq!(scratch.run(&faults, "w:a:1 s:a").text, "1 EIO");
     scratch.holds("a", "");
 }
 
 #[test]
-fn a_write_can_be_short() {
+fn a_chosen_write_can_be_short() {
     let scratch = ScratchDir::with("a", "");
     let outcome = scratch.run(&scratch.faults().only(CallClass::Write).short_at(1), "w:a:1234");
-    assert_eq!((&*outcome.said, outcome.report.faults), ("EAGAIN", 1));
+    assert_eq!((&*outcome.text, outcome.report.faults), ("EAGAIN", 1));
     scratch.holds("a", "12");
 }
 
 #[test]
-fn nonsense_is_refused_aloud() {
+fn invalid_settings_of_the_shim_are_refused() {
     let scratch = ScratchDir::new();
     let zero = scratch.faults().die_at(0, KillMode::Kill);
     let mut command = Command::new(victim());
@@ -263,7 +263,7 @@ fn nonsense_is_refused_aloud() {
 }
 
 #[test]
-fn many_may_build_at_once() {
+fn several_processes_can_build_the_shim_concurrently() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::thread::scope(|scope| {
         for _ in 0..3 {

@@ -6,7 +6,7 @@ use retake_campaigns::turns::{TurnsPlan, controls, kill, kill_control, leftover_
 use retake_campaigns::violation::caught;
 
 #[test]
-fn turns_under_chaos_leave_nothing_apart_and_nothing_behind() {
+fn turns_under_chaos_keep_conversation_and_files_together_and_leave_no_leftovers() {
     let plan = TurnsPlan { seed: 1, turns: 60, chaos: 30, mistake: None };
     let walked = walk(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(
@@ -17,23 +17,23 @@ fn turns_under_chaos_leave_nothing_apart_and_nothing_behind() {
 }
 
 #[test]
-fn each_mistake_that_a_driver_could_make_is_caught() {
+fn each_planted_mistake_of_the_driver_is_caught() {
     controls(1).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]
-fn no_kill_in_a_turn_runs_a_command_twice_or_parts_files_from_what_was_said() {
+fn after_a_kill_in_a_turn_no_command_runs_twice_and_files_agree() {
     let kills = kill(KillPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(kills.kills >= 40 && kills.resumed > 3 && kills.closed > 3, "{kills:?}: too few for a proof");
 }
 
 #[test]
-fn a_disk_that_lies_is_caught() {
+fn a_disk_that_reports_syncs_it_did_not_make_is_caught() {
     caught("syncs that lie", kill_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]
-fn a_temporary_file_that_stays_is_caught() {
+fn a_leftover_temporary_file_is_caught() {
     let violation = caught("a temporary file that stays", leftover_control());
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
     assert!(violation.what.contains("was not removed"), "{violation}");

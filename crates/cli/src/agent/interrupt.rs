@@ -19,7 +19,7 @@ pub(crate) struct InterruptGuard {
     cancel: Cancel,
     over: Arc<AtomicBool>,
     signals: Vec<SigId>,
-    held: Option<SignalHold>,
+    hold: Option<SignalHold>,
 }
 
 impl InterruptGuard {
@@ -48,7 +48,7 @@ impl InterruptGuard {
                 thread::sleep(POLL_INTERVAL);
             }
         });
-        Ok(Self { cancel, over, signals, held: Some(held) })
+        Ok(Self { cancel, over, signals, hold: Some(hold) })
     }
 
     /// The cancellation flag that the turn polls.
@@ -61,7 +61,7 @@ impl Drop for InterruptGuard {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         // Dropped first, so that no signal is lost between the two handlers.
-        self.held = None;
+        self.hold = None;
         for signal in self.signals.drain(..) {
             low_level::unregister(signal);
         }

@@ -27,7 +27,7 @@ Examples:
   retake blame src/main.rs --at 12        the file as it was at version 12
   retake diff --of 12                     what version 12 of this thread did
 
-Undo, redo, jump, restore and switching takes do not change who wrote a line. Your own edits are shown as yours;
+Undo, redo, jump, restore and switching takes do not change who wrote a line. Your own edits are shown as yours; \
 lines from before the first snapshot are marked `before`.")]
 pub(crate) struct Arguments {
     /// The file.

@@ -26,8 +26,8 @@ Examples:
   retake chat
   retake chat --model anthropic/claude-sonnet-4-5 --approve edits
 
-Each line is a message; end it with a backslash to continue on the next line. A line that starts with a slash runs any
-other command: /undo, /redo, /retry, /tree, /history, /take switch main, /diff. /quit or Ctrl-D leaves the chat.
+Each line is a message; end it with a backslash to continue on the next line. A line that starts with a slash runs any \
+other command: /undo, /redo, /retry, /tree, /history, /take switch main, /diff. /quit or Ctrl-D leaves the chat. \
 Ctrl-C stops the running turn.")]
 pub(crate) struct Arguments {
     /// Refuse messages unless the thread's start commit is checked out, and print how to return to it.

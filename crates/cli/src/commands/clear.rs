@@ -12,7 +12,7 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   retake clear
-    retake undo                             restores them")]
+  retake undo                             restores them")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,

@@ -22,9 +22,9 @@ use crate::ui::style::Styles;
 Examples:
   retake compare main main_take_1
   retake compare main                     with the active take
-    retake compare main retry --stat        changed line counts only
-    retake take promote retry               then turn the better one into a thread
-    retake take switch retry                or continue with it")]
+  retake compare main retry --stat        changed line counts only
+  retake take promote retry               then turn the better one into a thread
+  retake take switch retry                or continue with it")]
 pub(crate) struct Arguments {
     /// First take: name or id prefix.
     one: String,

@@ -14,9 +14,9 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake compress                         all but about the last 10 entries
-    retake compress --keep 0                everything
-    retake undo                             restores the originals
+  retake compress                         all but about the last 10 entries
+  retake compress --keep 0                everything
+  retake undo                             restores the originals
 
 A turn does this automatically when the conversation exceeds the model's context window.")]
 pub(crate) struct Arguments {

@@ -24,7 +24,7 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake config                                 every key, its value and its source
+  retake config                                 every key, its value and its source
   retake config set storage.budget \"5 GB\"
   retake config get output.entries
   retake config unset storage.budget")]

@@ -24,8 +24,8 @@ use tour::{FILES, Input, NEXT, Scene, TOUR};
 #[command(after_help = "\
 Examples:
   retake demo
-    retake demo --fast          without pauses
-    retake demo --keep          keep the project to experiment with")]
+  retake demo --fast          without pauses
+  retake demo --keep          keep the project to experiment with")]
 pub(crate) struct Arguments {
     /// Do not pause between commands.
     #[arg(long)]

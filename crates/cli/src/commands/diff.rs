@@ -30,11 +30,11 @@ Examples:
   retake diff take:main take:main_take_1  between two takes
   retake diff \"before the rewrite\" --stat
 
-A revision is a version number (see `retake history`), the name of a saved version, take:NAME, folder, or the prefix of
-a snapshot id. Without any, the folder is compared with its state after the last change by this thread's agent or by
+A revision is a version number (see `retake history`), the name of a saved version, take:NAME, folder, or the prefix of \
+a snapshot id. Without any, the folder is compared with its state after the last change by this thread's agent or by \
 undo, redo, jump or restore. Comparing with the folder records your changes in it.
 
-Renamed files are detected. Files above 16 MiB or 400,000 lines are not compared line by line. Control characters are
+Renamed files are detected. Files above 16 MiB or 400,000 lines are not compared line by line. Control characters are \
 escaped.")]
 pub(crate) struct Arguments {
     /// Revisions to compare [default: your changes since the agent's last change; the folder].

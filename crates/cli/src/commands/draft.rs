@@ -24,7 +24,7 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 Examples:
   retake draft
   retake draft set \"Only the dates, please\"
-    retake draft attach screenshot.png      attach an image
+  retake draft attach screenshot.png      attach a picture
   retake draft clear
   retake entry add --draft                send it")]
 pub(crate) struct Arguments {
@@ -38,11 +38,11 @@ enum Command {
     Show(show::Arguments),
     /// Set the text of the draft. Changes in quick succession are one undo step.
     Set(set::Arguments),
-    /// Attach images to the draft.
+    /// Attach pictures and PDF documents to the draft.
     Attach(attach::Arguments),
-    /// Remove an image from the draft.
+    /// Remove a picture or document from the draft.
     Detach(detach::Arguments),
-    /// Clear the text and images of the draft.
+    /// Clear the text and attachments of the draft.
     Clear(clear::Arguments),
 }
 

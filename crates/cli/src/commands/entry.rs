@@ -72,7 +72,7 @@ pub(crate) struct Content {
     /// Role [default: the first of the thread's roles].
     #[arg(short, long, value_name = "ROLE")]
     role: Option<String>,
-    /// A picture (png, jpg, gif, webp) or a PDF document to attach; may be given several times.
+    /// A picture (png, jpg, gif, webp) or a PDF document to attach; can be repeated.
     #[arg(long, visible_alias = "image", value_name = "FILE")]
     attach: Vec<PathBuf>,
     /// The content is a JSON object: `role`, `content` or `blocks`, `usage`, `model`, and any other fields,

@@ -26,7 +26,7 @@ use crate::ui::style::stderr;
 Examples:
   retake exec -- cargo fmt
   retake exec --by agent -- ./agent.sh \"tidy up\"
-    retake undo                             undoes the command's changes and keeps yours
+  retake undo                             undoes the command's changes and keeps yours
 
 Your earlier changes are recorded first, as yours. If Retake is killed, the next command still records the changes as
 the program's. Files that change while other commands or tools run are shared: undo asks before it reverts them.
@@ -48,7 +48,7 @@ struct Answer {
     /// The command's exit code; `None` if a signal ended it.
     exit: Option<i32>,
     #[serde(flatten)]
-    seen: RecordedChanges,
+    recorded: RecordedChanges,
 }
 
 impl Arguments {
@@ -87,7 +87,7 @@ impl Arguments {
             context.answer(&answer, |_, _| Ok(()))?;
         } else if !context.general.quiet {
             // Standard output belongs to the command.
-            write_report(&mut stderr(context.general.color), context, &answer.seen.files)?;
+            write_report(&mut stderr(context.general.color), context, &answer.recorded.files)?;
         }
         let code = ended.code().or_else(|| ended.signal().map(|signal| SIGNALLED + signal));
         let code = code.and_then(|code| u8::try_from(code).ok());

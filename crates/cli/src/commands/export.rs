@@ -24,14 +24,14 @@ use crate::ui::time::exact;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake export                                  the current thread, losslessly, to <title>.retake
+  retake export                                  the current thread, losslessly, to <title>.retake
   retake export \"Fix the login\" -o - | ssh host retake import -
-    retake export --without-files                  only the conversation, for sharing
-    retake export --format markdown -o login.md    the active take as Markdown
+  retake export --without-files                  only the conversation, for sharing
+  retake export --format markdown -o login.md    the active take as Markdown
   retake export --format json -o - | jq '.entries[].entry.role'
 
-The format `retake` contains all takes, all history and the project's files; `retake import` restores it. With
---without-files, it lists file changes but contains no file content; such an export can only be imported as a copy if
+The format `retake` contains all takes, all history and the project's files; `retake import` restores it. With \
+--without-files, it lists file changes but contains no file content; such an export can only be imported as a copy if \
 the thread already exists.")]
 pub(crate) struct Arguments {
     /// Thread (title or id prefix), or THREAD/TAKE [default: the current thread].

@@ -9,15 +9,15 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::{counted, size};
-use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::confirm::{Answer as Confirmation, Consent, confirm};
 
 /// Delete content that nothing refers to. History keeps its content referenced.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake gc --dry-run          show what would be deleted, and its size
+  retake gc --dry-run          show what would be deleted, and its size
   retake gc --yes
-    retake gc --grace 0 --yes    include content that was just written")]
+  retake gc --grace 0 --yes    include content that was just written")]
 pub(crate) struct Arguments {
     /// Only show what would be deleted.
     #[arg(long)]
@@ -50,7 +50,7 @@ impl Arguments {
         if !self.dry_run {
             // Bytes left by an interrupted purge are no objects, and their deletion was confirmed then.
             let consent = Consent::from_flag(self.yes || nothing);
-            if confirm(&format!("Delete {}?", what(&collected)), consent)? == Said::No {
+            if confirm(&format!("Delete {}?", what(&collected)), consent)? == Confirmation::No {
                 return Err(Failure::new(Code::Refused, "nothing was deleted"));
             }
             collected = store.collect(grace, now, CollectMode::Collect)?;

@@ -24,10 +24,10 @@ const DEFAULT_LIMIT: usize = 50;
 Examples:
   retake history
   retake history --before 120 --limit 20
-    retake history --all                    every operation on its own line
-    retake jump 12                          go to version 12
+  retake history --all                    every operation on its own line
+  retake jump 12                          go to version 12
 
-● is the current state. ↶ was undone (`retake jump` reaches it), ↷ was undone and can be redone. Brackets join the
+● is the current state. ↶ was undone (`retake jump` reaches it), ↷ was undone and can be redone. Brackets join the \
 operations of one turn, which are undone together.")]
 pub(crate) struct Arguments {
     /// Maximum number of lines [default: 50].

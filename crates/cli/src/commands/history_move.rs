@@ -35,7 +35,7 @@ const MAX_SHOWN: usize = 10;
 
 #[derive(Args)]
 pub(crate) struct Steps {
-    /// How many.
+    /// Number of turns, or of operations with --step.
     #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Count operations instead of turns.

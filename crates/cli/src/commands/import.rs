@@ -22,9 +22,9 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 Examples:
   retake import fix-the-login.retake --switch
   ssh host retake export -o - | retake import -
-    retake import fix-the-login.retake --copy      as a separate thread
+  retake import fix-the-login.retake --copy      as a separate thread
 
-The whole file is checked before anything is stored. If the thread already exists, the import adds its newer operations;
+The whole file is checked before anything is stored. If the thread already exists, the import adds its newer operations; \
 if the two have diverged, only --copy can import it.")]
 pub(crate) struct Arguments {
     /// File to import; `-` is standard input.

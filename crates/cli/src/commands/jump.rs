@@ -14,8 +14,8 @@ use crate::working_copy::FileFlags;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake jump 12                          go to version 12
-    retake jump \"before the rewrite\"        go to a saved version
+  retake jump 12                          go to version 12
+  retake jump \"before the rewrite\"        go to a saved version
 
 `retake history` lists the versions. A jump is an operation too, so nothing is lost.")]
 pub(crate) struct Arguments {

@@ -23,9 +23,9 @@ Examples:
   retake keys
   retake keys remove openai
 
-Keys are stored in the keyring of the system (secret-tool on Linux, security on macOS), and without one in retake-keys.json
-beside the configuration, which only you can read. RETAKE_KEYRING=off always uses the file. A key in the configuration
-or in the environment counts more than a stored one.")]
+Keys are stored in the keyring of the system (secret-tool on Linux, security on macOS), and without one in retake-keys.json \
+beside the configuration, which only you can read. RETAKE_KEYRING=off always uses the file. A key in the configuration \
+or in the environment takes precedence over a stored one.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: WithDefault<Command, list::Arguments>,

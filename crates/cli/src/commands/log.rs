@@ -21,11 +21,11 @@ use crate::ui::table::{Column, Table};
 #[command(after_help = "\
 Examples:
   retake log src/main.rs
-    retake log docs                         changes below a folder
-    retake log old-name.rs                  works for deleted files too
-    retake diff --of 12                     changes made by version 12 of this thread
+  retake log docs                         changes below a folder
+  retake log old-name.rs                  works for deleted files too
+  retake diff --of 12                     changes made by version 12 of this thread
 
-The file is followed through renames. Your own changes are recorded first, as yours. For the history of a thread, use
+The file is followed through renames. Your own changes are recorded first, as yours. For the history of a thread, use \
 `retake history`.")]
 pub(crate) struct Arguments {
     /// The file or folder.

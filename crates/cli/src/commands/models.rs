@@ -24,7 +24,7 @@ Examples:
   retake config set agent.model anthropic/claude-sonnet-5-5
   retake settings set model gpt-6.1-sol       for one thread
 
-Any model name can be used. Without --refresh, no provider is contacted: live models are those that the last refresh
+Any model name can be used. Without --refresh, no provider is contacted: live models are those that the last refresh \
 found.")]
 pub(crate) struct Arguments {
     /// List only this provider.
@@ -61,8 +61,8 @@ impl Arguments {
                 let name = sanitize(&listed.name, LineBreaks::Fold);
                 let mark = if listed.ready { format!("{success}✓{success:#}") } else { " ".to_owned() };
                 let default = listed.name == answer.default.provider;
-                let said = sanitize(&note(listed, default), LineBreaks::Fold).into_owned();
-                writeln!(out, "{mark} {heading}{name:<18}{heading:#} {muted}{said}{muted:#}")?;
+                let note_text = sanitize(&note(listed, default), LineBreaks::Fold).into_owned();
+                writeln!(out, "{mark} {heading}{name:<18}{heading:#} {muted}{note_text}{muted:#}")?;
                 for model in &listed.models {
                     writeln!(out, "    {}", sanitize(model, LineBreaks::Fold))?;
                 }

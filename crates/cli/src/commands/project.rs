@@ -17,12 +17,12 @@ use crate::failure::Failure;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake project                     the project of this folder
+  retake project                     the project of this folder
   retake project list
-    retake project init                make this folder a project
-    retake project forget              this folder is no longer a project; its threads are kept
-    retake project adopt 7f3kq2p9      use the threads of that project in this folder
-    retake project root add lib ../lib record the files of ../lib with this project")]
+  retake project init                make this folder a project
+  retake project forget              this folder is no longer a project; its threads are kept
+  retake project adopt 7f3kq2p9      use the threads of that project in this folder
+  retake project root add lib ../lib record the files of ../lib with this project")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

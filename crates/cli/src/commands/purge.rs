@@ -13,7 +13,7 @@ use crate::config::Size;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::{counted, size};
-use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::confirm::{Answer as Confirmation, Consent, confirm};
 use crate::ui::label::Label;
 use crate::ui::style::{Styles, stderr};
 
@@ -24,9 +24,9 @@ Examples:
   retake purge \"Fix the login\"
   retake purge --deleted --older-than 30 --dry-run
   retake purge --deleted --all --yes
-    retake purge --deleted --to-fit \"2 GB\" --dry-run    plan which threads to destroy, oldest first
+  retake purge --deleted --to-fit \"2 GB\" --dry-run    plan which threads to destroy, oldest first
 
-If the current thread is destroyed, the most recently changed of the others becomes current, or none if it was the last.
+If the current thread is destroyed, the most recently changed of the others becomes current, or none if it was the last. \
 To archive a thread without destroying anything, use `retake thread delete`.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub(crate) struct Arguments {
@@ -95,7 +95,7 @@ impl Arguments {
                 write_what(&mut out, context, &rows, &purged)?;
                 write_promoted(&mut out, &context.styles, &promoted)?;
             }
-            if confirm("Destroy them? This cannot be undone.", consent)? == Said::No {
+            if confirm("Destroy them? This cannot be undone.", consent)? == Confirmation::No {
                 return Err(Failure::new(Code::Refused, "nothing was destroyed"));
             }
             purged = timeline.store().purge_threads(&ids)?;

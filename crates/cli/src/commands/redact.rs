@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::files::open_regular;
 use crate::ui::bytes::counted;
-use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::confirm::{Answer as Confirmation, Consent, confirm};
 use crate::ui::input::MAX_CONTENT_BYTES;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
@@ -33,12 +33,12 @@ Examples:
   retake redact --text sk-live-123456 --dry-run
   pass show api-key | retake redact --text-file - --yes      keeps the secret out of the shell history
 
-Without --text, every version of the entry is destroyed in every thread that has it and replaced by \"[redacted]\". With
---text, every version of any entry that contains the text is destroyed too, in all threads, including answers and tool
-calls. The text is also removed from titles, drafts, names, file lists, shared settings, sent requests, remembered
-approvals and the trace; affected operations are rewritten. Captured files and the names and
-paths of folders are kept, and sealed files are encrypted. The answer lists every place in the store that still contains the text, including compressed content and backups.
-Refused while a turn runs in the thread. Cannot be undone. If interrupted, run the command again to finish it. A deleted
+Without --text, every version of the entry is destroyed in every thread that has it and replaced by \"[redacted]\". With \
+--text, every version of any entry that contains the text is destroyed too, in all threads, including answers and tool \
+calls. The text is also removed from titles, drafts, names, file lists, shared settings, sent requests, remembered \
+approvals and the trace; affected operations are rewritten. Captured files and the names and \
+paths of folders are kept, and sealed files are encrypted. The answer lists every place in the store that still contains the text, including compressed content and backups. \
+Refused while a turn runs in the thread. Cannot be undone. If interrupted, run the command again to finish it. A deleted \
 entry can be named by its full id.")]
 pub(crate) struct Arguments {
     /// Entry: number, `last` or id prefix.
@@ -103,7 +103,7 @@ impl Arguments {
             // No confirmation is needed to finish an interrupted redaction.
             let is_finishing = texts.is_empty() && plan.versions().is_empty();
             let consent = Consent::from_flag(self.yes || is_finishing);
-            if confirm(&question(&plan), consent)? == Said::No {
+            if confirm(&question(&plan), consent)? == Confirmation::No {
                 return Err(Failure::new(Code::Refused, "nothing was destroyed"));
             }
             redacted = timeline.redact(&plan)?;
@@ -209,7 +209,7 @@ impl Answer {
             writeln!(out, "It was also in titles, drafts or names: {operations} rewritten without it.")?;
         }
         if !self.retained_pictures.is_empty() {
-            let pictures = counted(self.retained_pictures.len() as u64, "image remains", "images remain");
+            let pictures = counted(self.retained_pictures.len() as u64, "picture remains", "pictures remain");
             writeln!(
                 out,
                 "{warning}note:{warning:#} {pictures}: a captured file or another entry has the same content."

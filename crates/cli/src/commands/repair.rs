@@ -19,14 +19,14 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake verify            check first
+  retake verify            check first
   retake repair
   retake repair --json
 
-Nothing is deleted: damaged content is moved aside in the store, and a damaged file is kept in `backups`. The store is
+Nothing is deleted: damaged content is moved aside in the store, and a damaged file is kept in `backups`. The store is \
 checked again afterwards; the exit code is 6 if problems remain.
 
-The next command finishes a file move that a crash interrupted. If its folder no longer exists,
+The next command finishes a file move that a crash interrupted. If its folder no longer exists, \
 `retake repair --forget-folder FOLDER` abandons the move: the thread stays where it was.")]
 pub(crate) struct Arguments {
     /// Abandon the interrupted file move in this folder, which no longer exists. Does nothing else.

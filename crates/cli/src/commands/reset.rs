@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::confirm::{Answer as Confirmation, Consent, confirm};
 
 /// Clear all entries, drafts, file lists and settings of a thread. One undo restores them.
 #[derive(Args)]
@@ -16,9 +16,9 @@ use crate::ui::confirm::{Answer as Said, Consent, confirm};
 Examples:
   retake reset
   retake reset --yes -t \"Fix the login\"
-    retake undo                             restores everything
+  retake undo                             restores everything
 
-Takes, titles, tags, roles and history are kept, as are the shared prompts `global_system_prompt` and
+Takes, titles, tags, roles and history are kept, as are the shared prompts `global_system_prompt` and \
 `project_system_prompt`.")]
 pub(crate) struct Arguments {
     /// Do not ask for confirmation.
@@ -48,7 +48,7 @@ impl Arguments {
                 describe_reset(&takes_away),
                 thread.title
             );
-            if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
+            if confirm(&question, Consent::from_flag(self.yes))? == Confirmation::No {
                 return context.note("Nothing was changed.");
             }
             // The user confirmed the state that was shown.

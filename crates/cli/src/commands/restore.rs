@@ -14,15 +14,15 @@ use crate::working_copy::{ConfirmFlags, MoveResult};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake restore 12                       all files of version 12
+  retake restore 12                       all files of version 12
   retake restore 12 src/main.rs docs      only these
-    retake restore \"before the rewrite\"     a saved version
-    retake restore take:main src/lib.rs     one file of another take
-    retake restore 3f9c01                   a snapshot, by id (see `retake snapshot list`)
+  retake restore \"before the rewrite\"     a saved version
+  retake restore take:main src/lib.rs     one file of another take
+  retake restore 3f9c01                   a snapshot, by id (see `retake snapshot list`)
   retake restore 12 --dry-run
 
-Unlike undo, this replaces the files no matter who changed them. The current files are recorded first, and `retake undo`
-brings them back. Excluded files (ignored files, secrets) are never touched, except sealed files that the agent's own
+Unlike undo, this replaces the files no matter who changed them. The current files are recorded first, and `retake undo` \
+brings them back. Excluded files (ignored files, secrets) are never touched, except sealed files that the agent's own \
 tools replaced.")]
 pub(crate) struct Arguments {
     /// Version, name of a saved version, `take:NAME`, or prefix of a snapshot id.

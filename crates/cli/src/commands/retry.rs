@@ -18,13 +18,13 @@ use crate::failure::{Code, Failure};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake retry                            retry the last message
-    retake retry 3                          retry message 3
-    retake retry 3 \"Only the dates, please\"  with another prompt
+  retake retry                            retry the last message
+  retake retry 3                          retry message 3
+  retake retry 3 \"Only the dates, please\"  with another prompt
   retake retry --model openai/gpt-5 --name by-gpt
-    retake compare main by-gpt              then compare the two
+  retake compare main by-gpt              then compare the two
 
-The new take contains everything before the message, and the files as they were then. The fork, its files and the start
+The new take contains everything before the message, and the files as they were then. The fork, its files and the start \
 of the turn are one operation: if any of them fails, no take is created. The old take is not changed.")]
 pub(crate) struct Arguments {
     /// Message to retry: number, `last` or id prefix [default: your last message].

@@ -23,17 +23,17 @@ use crate::working_copy::FileFlags;
 #[command(after_help = "\
 Examples:
   retake run \"Why does the login test fail?\"
-    retake run --approve edits \"Fix it\"           write files without asking; ask before commands
-    cargo test 2>&1 | retake run \"What is wrong?\"  adds the piped text to the prompt
+  retake run --approve edits \"Fix it\"           write files without asking; ask before commands
+  cargo test 2>&1 | retake run \"What is wrong?\"  adds the piped text to the prompt
   retake run --model anthropic/claude-sonnet-4-5 \"Once more, with care\"
   retake run --attach spec.pdf \"Which of these are done?\"
   retake run --json \"…\"                         one event per line
 
-If there is no thread, one is created. A turn is one undo step, including its file changes. Ctrl-C, or `retake stop` in
-another terminal, stops the turn and saves the partial answer. Without any configuration, Retake's offline assistant
+If there is no thread, one is created. A turn is one undo step, including its file changes. Ctrl-C, or `retake stop` in \
+another terminal, stops the turn and saves the partial answer. Without any configuration, Retake's offline assistant \
 answers: it is not a model, but it uses real tools and lists what it can do.
 
-The answer goes to standard output, everything else to standard error. If the session is not interactive, calls that
+The answer goes to standard output, everything else to standard error. If the session is not interactive, calls that \
 need approval are denied. Exit codes: 0 answered, 1 failed, 130 interrupted.")]
 pub(crate) struct Arguments {
     /// Prompt [default: standard input, or the draft with --draft].
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// Refuse unless the thread's start commit is checked out, and print how to return to it.
     #[arg(long, conflicts_with = "new")]
     at_start_commit: bool,
-    /// A picture (png, jpg, gif, webp) or a PDF document to attach; may be given several times.
+    /// A picture (png, jpg, gif, webp) or a PDF document to attach; can be repeated.
     #[arg(short = 'i', long, visible_alias = "image", value_name = "FILE")]
     attach: Vec<std::path::PathBuf>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 Examples:
   retake save \"before the rewrite\"
   retake jump \"before the rewrite\"
-    retake save --list                      saved versions, newest first
+  retake save --list                      saved versions, newest first
 
 A name can be reused; `retake jump` then goes to the newest version with that name.")]
 pub(crate) struct Arguments {

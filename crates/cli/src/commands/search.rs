@@ -21,12 +21,12 @@ use crate::ui::time_input::{PeriodEnd, parse};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake search login cookie                 both words, anywhere in an entry
-    retake search '\"read it on the server\"'    this phrase
-    retake search 'pars*' -- -test             words that start with pars, without test
+  retake search login cookie                 both words, anywhere in an entry
+  retake search '\"read it on the server\"'    this phrase
+  retake search 'pars*' -- -test             words that start with pars, without test
   retake search theme --role AI --since 3d
-    retake search theme --history              include edited, deleted and undone versions
-    retake search --since yesterday --newest   all recent entries
+  retake search theme --history              include edited, deleted and undone versions
+  retake search --since yesterday --newest   all recent entries
   retake search theme --all --json")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub(crate) struct Arguments {

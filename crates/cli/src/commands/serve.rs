@@ -24,7 +24,7 @@ Examples:
     retake serve link                         print a single-use login link for a browser
     retake serve token --rotate               replace the token; old sessions end at once
 
-The server listens on this machine only and requires the token. GET /docs documents the API."
+By default the server listens on this machine only. It always requires the token. GET /docs documents the API."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -23,12 +23,12 @@ Examples:
   retake settings set project_system_prompt --file prompt.md
   retake settings unset temperature
 
-Settings: project_system_prompt, global_system_prompt, base_system_prompt, use_default_base_prompt,
-temperature, top_p, max_tokens, auto_add_history, provider, model, effort. They belong to the thread and its
+Settings: project_system_prompt, global_system_prompt, base_system_prompt, use_default_base_prompt, \
+temperature, top_p, max_tokens, auto_add_history, provider, model, effort. They belong to the thread and its \
 history; to configure Retake itself, use `retake config`.
 
-The global prompt applies to all projects and the project prompt to all threads of a project, whichever thread sets
-them; an undo in that thread reverts them. With auto_add_history, an entry before each prompt lists the files that
+The global prompt applies to all projects and the project prompt to all threads of a project, whichever thread sets \
+them; an undo in that thread reverts them. With auto_add_history, an entry before each prompt lists the files that \
 changed since the last turn.")]
 pub(crate) struct Arguments {
     #[command(flatten)]

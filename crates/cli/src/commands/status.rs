@@ -19,7 +19,7 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 #[command(after_help = "\
 Examples:
   retake status
-    retake status --excluded                every excluded path, and why
+  retake status --excluded                every excluded path, and why
 
 Your changes are recorded as yours, so that undoing the agent's work keeps them.")]
 pub(crate) struct Arguments {

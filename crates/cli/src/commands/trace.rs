@@ -17,11 +17,11 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake trace                            the last 20 records of the current thread
-    retake trace 17                         record 17 in full
-    retake trace --all --json > trace.jsonl everything, one record per line
+  retake trace                            the last 20 records of the current thread
+  retake trace 17                         record 17 in full
+  retake trace --all --json > trace.jsonl everything, one record per line
 
-The trace is not part of history: undo and reset do not change it. Secrets are removed before it is written.
+The trace is not part of history: undo and reset do not change it. Secrets are removed before it is written. \
 `retake purge` deletes the trace of a thread, `retake redact` removes text from it.")]
 pub(crate) struct Arguments {
     /// Show this record in full.

@@ -30,9 +30,9 @@ Examples:
   retake tree
   retake tree --all
   retake tree -t \"Fix the login\"
-    retake tree --entries                   where takes diverge, message by message
+  retake tree --entries                   where takes diverge, message by message
 
-● is the active take of the current thread, ○ of other threads. \"from #4\" means that a take shares its first four entries
+● is the active take of the current thread, ○ of other threads. \"from #4\" means that a take shares its first four entries \
 with the take above it. Each take shows the start of its first own message.")]
 pub(crate) struct Arguments {
     /// Show the threads of all projects.

@@ -14,13 +14,13 @@ Examples:
   retake undo
   retake undo 3
   retake undo --step                      one operation, not the whole turn
-    retake undo --dry-run                   preview the file changes
-    retake undo --conversation              do not change files
-    retake undo --expect 12                 only if the thread is still at version 12
-    retake undo -k second                   in another take
+  retake undo --dry-run                   preview the file changes
+  retake undo --conversation              do not change files
+  retake undo --expect 12                 only if the thread is still at version 12
+  retake undo -k second                   in another take
 
-Undo affects one take: messages and file changes of other takes and threads are kept. Files that changed since are
-merged; if a merge fails, the file is left as it is and both versions are kept. Nothing is lost: `retake redo` redoes
+Undo affects one take: messages and file changes of other takes and threads are kept. Files that changed since are \
+merged; if a merge fails, the file is left as it is and both versions are kept. Nothing is lost: `retake redo` redoes \
 the turn, and `retake jump` reaches every version.")]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -17,8 +17,8 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 #[command(after_help = "\
 Examples:
   retake usage
-    retake usage --projects                     per project
-    retake config set storage.budget \"5 GB\"    warn when the store grows beyond 5 GB")]
+  retake usage --projects                     per project
+  retake config set storage.budget \"5 GB\"    warn when the store grows beyond 5 GB")]
 pub(crate) struct Arguments {
     /// Show the use of each project; this reads the whole history.
     #[arg(long)]

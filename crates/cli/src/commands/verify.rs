@@ -22,8 +22,8 @@ Examples:
   retake verify
   retake verify --json | jq .problems
 
-Every object is hashed, every reference and log is followed, and every index is compared with its source. The exit code
-is 6 if there are problems; `retake repair` repairs them where possible. A file written by a newer version of Retake is
+Every object is hashed, every reference and log is followed, and every index is compared with its source. The exit code \
+is 6 if there are problems; `retake repair` repairs them where possible. A file written by a newer version of Retake is \
 not damage: update this program to use it.")]
 pub(crate) struct Arguments {}
 

@@ -27,14 +27,14 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
              of its source. `retake restore` restores those of another version."
         )?;
     }
-    let told: Vec<&PathReport> = report
+    let reported: Vec<&PathReport> = report
         .paths
         .iter()
         .filter(|path| path.outcome != Outcome::Unchanged)
         // A created or removed folder is implied by its files.
         .filter(|path| !is_plain_folder(path))
         .collect();
-    if told.is_empty() {
+    if reported.is_empty() {
         return writeln!(
             out,
             "{0}No files {1}.{0:#}",
@@ -44,7 +44,7 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
     }
     // Files that were left alone come first: they need attention.
     let (left, moved): (Vec<&PathReport>, Vec<&PathReport>) =
-        told.into_iter().partition(|path| path.outcome.left());
+        reported.into_iter().partition(|path| path.outcome.left());
     writeln!(out, "{}", summary(report.preview, &left, &moved))?;
     for path in left.iter().chain(&moved).take(MAX_SHOWN) {
         write_path(out, context, path)?;
@@ -209,15 +209,15 @@ fn summary(preview: bool, left: &[&PathReport], moved: &[&PathReport]) -> String
     let removed = count(&|outcome| matches!(outcome, Outcome::Removed));
     let merged = count(&|outcome| matches!(outcome, Outcome::Merged));
     let mut parts = Vec::new();
-    let would = if preview { "to be " } else { "" };
+    let prefix = if preview { "to be " } else { "" };
     if written > 0 {
-        parts.push(format!("{} {would}written", counted(written, "file", "files")));
+        parts.push(format!("{} {prefix}written", counted(written, "file", "files")));
     }
     if merged > 0 {
         parts.push(format!("{merged} of them merged with later changes"));
     }
     if removed > 0 {
-        parts.push(format!("{} {would}removed", counted(removed, "file", "files")));
+        parts.push(format!("{} {prefix}removed", counted(removed, "file", "files")));
     }
     if !left.is_empty() {
         parts.push(format!("{} left unchanged", counted(left.len() as u64, "file", "files")));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn with_yes_nothing_is_asked() {
+    fn yes_suppresses_the_prompt() {
         let nobody = None::<(&[u8], Vec<u8>)>;
         let answer = confirm_on("Sure?", Consent::from_flag(true), nobody).expect("nothing is asked");
         assert_eq!(answer, Answer::Yes);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_chooses() {
+    fn the_program_is_chosen_by_the_environment() {
         for (variables, wanted) in [
             (&[][..], "vi"),
             (&[("EDITOR", "nano")], "nano"),

@@ -139,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_chooses() {
+    fn the_source_is_chosen_by_the_command_line() {
         let path = || Some(PathBuf::from("notes.md"));
-        let said = || Some("hi".to_owned());
+        let text_argument = || Some("hi".to_owned());
         for (argument, file, stdin, wanted) in [
-            (said(), None, Stdin::Piped, Source::Argument("hi".to_owned())),
+            (text_argument(), None, Stdin::Piped, Source::Argument("hi".to_owned())),
             (None, path(), Stdin::Piped, Source::File("notes.md".into())),
             (None, Some("-".into()), Stdin::Terminal, Source::Stdin),
             (None, None, Stdin::Piped, Source::Pipe),
@@ -151,7 +151,10 @@ mod tests {
         ] {
             assert_eq!(Source::choose(argument, file, stdin, "old").expect("one source"), wanted);
         }
-        assert!(matches!(Source::choose(said(), path(), Stdin::Terminal, ""), Err(InputError::Twice)));
+        assert!(matches!(
+            Source::choose(text_argument(), path(), Stdin::Terminal, ""),
+            Err(InputError::Twice)
+        ));
     }
 
     #[test]
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_exact_and_reading_stops_there() {
+    fn reading_stops_exactly_at_the_limit() {
         assert_eq!(limited(&b"1234"[..], 4, "it").expect("it just fits"), "1234");
         assert!(matches!(limited(&b"12345"[..], 4, "it"), Err(InputError::TooLarge { .. })));
         assert!(matches!(limited(io::repeat(b'x'), 4, "it"), Err(InputError::TooLarge { .. })));

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_across_pieces() {
+    fn labels_are_cut_across_pieces() {
         for (columns, cut) in [
             (20, "one two three"),
             (13, "one two three"),
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn styles_close_around_their_piece() {
+    fn each_piece_closes_its_style() {
         assert_eq!(three().truncate(6).to_string(), "one \u{1b}[1mt…\u{1b}[0m");
         assert_eq!(Label::from("7").pad(3, Align::Right).to_string(), "  7");
     }
 
     proptest! {
         #[test]
-        fn never_wider_than_asked(texts in prop::collection::vec(any::<String>(), 0..4), columns in 0_usize..20) {
+        fn a_cut_label_is_never_wider_than_requested(texts in prop::collection::vec(any::<String>(), 0..4), columns in 0_usize..20) {
             let label = texts.iter().fold(Label::new(), |label, text| label.plain(text));
             let fits = label.width() <= columns;
             let cut = label.clone().truncate(columns);

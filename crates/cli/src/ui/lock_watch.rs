@@ -13,7 +13,7 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reports once if this process waits for the lock at this path. The watcher ends with the process.
-pub(crate) fn watch(lock: PathBuf, tell: impl Fn(&str) + Send + 'static) {
+pub(crate) fn watch(lock: PathBuf, report: impl Fn(&str) + Send + 'static) {
     let own = std::process::id();
     // If the watcher cannot start, the command runs without it.
     let _ = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
@@ -23,8 +23,8 @@ pub(crate) fn watch(lock: PathBuf, tell: impl Fn(&str) + Send + 'static) {
             looks = if holder_of(&lock, own).is_some() { looks + 1 } else { 0 };
         }
         match holder_of(&lock, own) {
-            Some(0) | None => tell("Waiting for another process that is writing to the store."),
-            Some(process) => tell(&format!(
+            Some(0) | None => report("Waiting for another process that is writing to the store."),
+            Some(process) => report(&format!(
                 "Waiting for process {process}, which is writing to the store. If it is suspended, resume or end it."
             )),
         }

@@ -51,7 +51,15 @@ impl Pager {
         let state = match (screen, paging, choose(environment)) {
             (Screen::Terminal { columns, rows }, Paging::Allowed, Some(program)) => {
                 let less = environment.get("LESS").is_none().then_some(LESS_DEFAULTS);
-                PagerState::Held { held: Vec::new(), line_start: 0, used: 0, columns, rows, program, less }
+                PagerState::Held {
+                    buffered: Vec::new(),
+                    line_start: 0,
+                    used: 0,
+                    columns,
+                    rows,
+                    program,
+                    less,
+                }
             }
             _ => PagerState::plain(),
         };
@@ -110,7 +118,7 @@ struct PagerOutput {
 #[derive(Debug)]
 enum PagerState {
     Held {
-        held: Vec<u8>,
+        buffered: Vec<u8>,
         /// Start of the unfinished line.
         line_start: usize,
         /// Screen rows of the finished lines.
@@ -140,8 +148,8 @@ impl PagerState {
 impl PagerOutput {
     fn close(&mut self) -> io::Result<()> {
         match mem::replace(&mut self.state, PagerState::Closed) {
-            PagerState::Held { held, .. } => {
-                io::stdout().write_all(&held).and_then(|()| io::stdout().flush())
+            PagerState::Held { buffered, .. } => {
+                io::stdout().write_all(&buffered).and_then(|()| io::stdout().flush())
             }
             PagerState::Paged { mut child, foreground, input } => {
                 let shown = input.map_or(Ok(()), |mut input| input.flush());
@@ -157,7 +165,8 @@ impl PagerOutput {
 
     /// Switches from buffering to output.
     fn open(&mut self) -> io::Result<()> {
-        let PagerState::Held { held, program, less, .. } = mem::replace(&mut self.state, PagerState::plain())
+        let PagerState::Held { buffered, program, less, .. } =
+            mem::replace(&mut self.state, PagerState::plain())
         else {
             return Ok(());
         };
@@ -173,7 +182,7 @@ impl PagerOutput {
             let input = child.stdin.take().map(BufWriter::new);
             self.state = PagerState::Paged { child, foreground, input };
         }
-        self.write_all(&held)?;
+        self.write_all(&buffered)?;
         self.flush()
     }
 }
@@ -181,10 +190,10 @@ impl PagerOutput {
 impl Write for PagerOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.state {
-            PagerState::Held { held, line_start, used, columns, rows, .. } => {
-                held.extend_from_slice(bytes);
-                while let Some(length) = held[*line_start..].iter().position(|&byte| byte == b'\n') {
-                    *used += line_rows(&held[*line_start..*line_start + length], *columns);
+            PagerState::Held { buffered, line_start, used, columns, rows, .. } => {
+                buffered.extend_from_slice(bytes);
+                while let Some(length) = buffered[*line_start..].iter().position(|&byte| byte == b'\n') {
+                    *used += line_rows(&buffered[*line_start..*line_start + length], *columns);
                     *line_start += length + 1;
                     // Leaves one row for the shell's prompt.
                     if *used >= *rows {
@@ -254,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn short_output_is_held_and_long_output_is_paged() {
+    fn short_output_is_printed_directly_and_long_output_is_paged() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("shown");
         let mut pager = pager(&format!("sh -c 'cat > \"{}\"'", file.display()), Paging::Allowed);
@@ -287,14 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn other_failures_stay_failures() {
+    fn other_failures_of_the_pager_are_errors() {
         let pager = pager("true", Paging::Allowed);
         let error = pager.finish(Err(io::ErrorKind::StorageFull.into())).expect_err("the disk is full");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]
-    fn the_environment_chooses() {
+    fn the_program_is_chosen_by_the_environment() {
         for (variables, wanted) in [
             (&[][..], Some("less")),
             (&[("PAGER", "more")], Some("more")),

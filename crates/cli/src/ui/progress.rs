@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quick_work_shows_nothing() {
+    fn quick_work_shows_no_progress() {
         let mut progress = Progress::begin("Verifying", ProgressMode::Person);
         progress.set_progress(2, 3);
         assert!(matches!(progress.shown, BarState::NotBefore(_)));

@@ -31,7 +31,7 @@ struct DefaultHandlers {
     /// Whether signals end the program.
     active: Arc<AtomicBool>,
     /// How many guards are alive.
-    held: AtomicUsize,
+    holds: AtomicUsize,
 }
 
 /// While this value is alive, signals do not end the program.
@@ -47,9 +47,9 @@ impl SignalHold {
             for signal in TERMINATION_SIGNALS {
                 flag::register_conditional_default(signal, Arc::clone(&active))?;
             }
-            DEFAULTS.get_or_init(|| DefaultHandlers { active, held: AtomicUsize::new(0) })
+            DEFAULTS.get_or_init(|| DefaultHandlers { active, holds: AtomicUsize::new(0) })
         };
-        defaults.held.fetch_add(1, Ordering::SeqCst);
+        defaults.holds.fetch_add(1, Ordering::SeqCst);
         defaults.active.store(false, Ordering::SeqCst);
         Ok(Self(defaults))
     }
@@ -57,7 +57,7 @@ impl SignalHold {
 
 impl Drop for SignalHold {
     fn drop(&mut self) {
-        if self.0.held.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if self.0.holds.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.active.store(true, Ordering::SeqCst);
         }
     }
@@ -67,7 +67,7 @@ impl Drop for SignalHold {
 pub(crate) struct Foreground {
     shared: Arc<Shared>,
     actions: Vec<SigId>,
-    held: Option<SignalHold>,
+    hold: Option<SignalHold>,
 }
 
 struct Shared {
@@ -91,7 +91,7 @@ impl std::fmt::Debug for Foreground {
 impl Foreground {
     /// Call before the child starts.
     pub(crate) fn begin() -> io::Result<Self> {
-        let held = SignalHold::new()?;
+        let hold = SignalHold::new()?;
         let received = Arc::new(AtomicUsize::new(0));
         let mut actions = Vec::new();
         for signal in [SIGHUP, SIGTERM] {
@@ -104,7 +104,7 @@ impl Foreground {
         let terminal = tcgetattr(io::stdin()).or_else(|_| tcgetattr(io::stdout())).ok();
         let shared =
             Arc::new(Shared { received, over: AtomicBool::new(false), terminal, clean_up: Mutex::default() });
-        Ok(Self { shared, actions, held: Some(held) })
+        Ok(Self { shared, actions, hold: Some(hold) })
     }
 
     /// Registers an action to run before a signal ends the program.
@@ -140,7 +140,7 @@ impl Drop for Foreground {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
         // Dropped first, so that no signal is lost between the two handlers.
-        self.held = None;
+        self.hold = None;
         for action in self.actions.drain(..) {
             low_level::unregister(action);
         }

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn option_then_environment_then_terminal() {
+    fn colour_is_decided_by_option_then_environment_then_terminal() {
         use ColorChoice::{Always as Colours, Never as Plain};
         use ColorWhen::{Always, Auto, Never};
         for (when, terminal, variables, wanted) in [

@@ -15,16 +15,16 @@ pub(crate) fn relative(now: Timestamp, moment: Timestamp, zone: &TimeZone) -> St
     };
     let millis = now.millis_since(moment);
     // Clocks differ between machines, so a time can be in the future.
-    let said = |distance: String| {
+    let suffixed = |distance: String| {
         if millis < 0 { format!("in {distance}") } else { format!("{distance} ago") }
     };
     let minutes = millis.unsigned_abs() / 60_000;
     let days = days_between(&local, &local_now);
     match (minutes, days) {
         (0, _) => "just now".to_owned(),
-        (1..60, _) => said(format!("{minutes} min")),
+        (1..60, _) => suffixed(format!("{minutes} min")),
         // Less than six hours ago is shown in hours, even across midnight.
-        (60..360, _) | (_, 0) => said(format!("{} h", minutes / 60)),
+        (60..360, _) | (_, 0) => suffixed(format!("{} h", minutes / 60)),
         (_, 1) => local.strftime("yesterday %H:%M").to_string(),
         (_, -1) => local.strftime("tomorrow %H:%M").to_string(),
         _ if local.year() == local_now.year() => local.strftime("%-d %b").to_string(),
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn distances() {
+    fn times_are_shown_as_distances() {
         // Written out, since a minimal machine may have no time zone data.
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("the rules of Warsaw");
         // 15:30 in Warsaw.
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn a_few_hours_across_midnight() {
+    fn recent_times_across_midnight_name_the_day() {
         let now = at("2026-06-17T01:00:00Z");
         assert_eq!(relative(now, at("2026-06-16T22:00:00Z"), &TimeZone::UTC), "3 h ago");
         assert_eq!(relative(now, at("2026-06-16T18:59:00Z"), &TimeZone::UTC), "yesterday 18:59");
     }
 
     #[test]
-    fn beyond_the_calendar() {
+    fn times_beyond_the_calendar_are_shown() {
         for millis in [i64::MIN, i64::MAX] {
             let moment = Timestamp::from_millis(millis);
             assert_eq!(relative(at("2026-06-17T01:00:00Z"), moment, &TimeZone::UTC), moment.to_string());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly() {
+    fn exact_times_have_seconds() {
         assert_eq!(exact(at("2026-11-15T20:49:03.999Z"), &TimeZone::UTC), "2026-11-15 20:49:03");
     }
 }

@@ -107,7 +107,7 @@ fn stamp(moment: &Zoned) -> Timestamp {
 mod tests {
     use super::*;
 
-    fn said(text: &str, edge: PeriodEnd) -> Result<String, TimeParseError> {
+    fn parsed(text: &str, edge: PeriodEnd) -> Result<String, TimeParseError> {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let now: Timestamp = "2026-11-15T20:49:00Z".parse().expect("a time");
         parse(text, now, &zone, edge).map(|moment| moment.to_string())
@@ -129,8 +129,8 @@ mod tests {
             ("2026-11-01T13:30:00Z", "2026-11-01T13:30:00.000Z", "2026-11-01T13:30:00.000Z"),
             ("2026-11-01T13:30:00+01:00", "2026-11-01T12:30:00.000Z", "2026-11-01T12:30:00.000Z"),
         ] {
-            assert_eq!(said(text, PeriodEnd::First).as_deref(), Ok(first), "{text}");
-            assert_eq!(said(text, PeriodEnd::Last).as_deref(), Ok(last), "{text}");
+            assert_eq!(parsed(text, PeriodEnd::First).as_deref(), Ok(first), "{text}");
+            assert_eq!(parsed(text, PeriodEnd::Last).as_deref(), Ok(last), "{text}");
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
         for text in
             ["", "soon", "3", "3 parsecs", "d", "2026-13-01", "2026-02-30", "99999999999y", "-3d", "12-1"]
         {
-            assert!(said(text, PeriodEnd::First).is_err(), "{text}");
+            assert!(parsed(text, PeriodEnd::First).is_err(), "{text}");
         }
     }
 }

@@ -322,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn straight_runs_stay_flat() {
+    fn a_chain_without_branches_is_not_indented() {
         check("", None, "");
         check("a", None, "a\n");
         check("a\n  b\n    c", None, "a\nb\nc\n");
     }
 
     #[test]
-    fn indents_only_at_branch_points() {
+    fn only_branch_points_are_indented() {
         check(
             "a\n  b\n    c\n      d\n    e\n      f\n        g\n        h\n          i\n    j",
             Some(40),
@@ -366,7 +366,7 @@ a
     }
 
     #[test]
-    fn several_roots() {
+    fn several_roots_are_drawn() {
         check("a\nb*\nc", None, "b\na\nc\n");
         check("a\n  b\nc\n  d\n  e", None, "├─ a\n│  b\n└─ c\n   ├─ d\n   └─ e\n");
     }
@@ -389,7 +389,7 @@ a
     }
 
     #[test]
-    fn tails_stand_in_one_column() {
+    fn trailing_columns_are_aligned() {
         let outline = "a title\n  main, with a rather long label|10 entries\n  日本語|9\n    c|8";
         for (columns, wanted) in [
             (
@@ -454,7 +454,7 @@ a
     }
 
     #[test]
-    fn a_hundred_thousand_nodes_of_any_shape() {
+    fn a_hundred_thousand_nodes_of_any_shape_are_drawn() {
         let straight = |index: usize| index.checked_sub(1);
         let broad = |index: usize| (index > 0).then_some(0);
         // Every second node continues the chain, so each generation is one level deeper.

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_between_clusters() {
+    fn text_is_cut_between_grapheme_clusters() {
         for (text, columns, cut) in [
             ("hello", 5, "hello"),
             ("hello", 4, "hel…"),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn wraps() {
+    fn text_is_wrapped_at_words() {
         for (text, columns, lines) in [
             ("", 10, vec![""]),
             ("one two three", 8, vec!["one two", "three"]),
@@ -187,7 +187,7 @@ mod tests {
         }
 
         #[test]
-        fn wrapping_loses_only_blanks(text in any::<String>(), columns in 0_usize..30) {
+        fn wrapping_drops_only_spaces(text in any::<String>(), columns in 0_usize..30) {
             let solid = |text: &str| text.replace([' ', '\n', '\t'], "");
             prop_assert_eq!(solid(&wrap(&text, columns).concat()), solid(&text));
         }

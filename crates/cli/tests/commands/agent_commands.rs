@@ -11,7 +11,7 @@ fn events(sandbox: &Sandbox, arguments: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn a_newcomer_asks_and_undoes_without_any_set_up() {
+fn the_first_run_and_undo_need_no_setup() {
     let sandbox = Sandbox::new();
     let output = sandbox.run(&[
         "run",
@@ -39,7 +39,7 @@ fn a_newcomer_asks_and_undoes_without_any_set_up() {
 }
 
 #[test]
-fn events_are_one_a_line_and_the_last_says_how_it_ended() {
+fn each_event_is_one_line_and_the_last_one_has_the_outcome() {
     let sandbox = Sandbox::new();
     let events = events(&sandbox, &["run", "--approve", "all", "think hm\nlist\nsay done"]);
     let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
@@ -79,7 +79,7 @@ fn without_a_terminal_calls_that_need_approval_are_denied() {
 }
 
 #[test]
-fn the_user_is_asked_and_the_answer_is_obeyed() {
+fn the_approval_prompt_is_shown_and_answered() {
     let check = |typed: &str, exists: bool| {
         let sandbox = Sandbox::new();
         let lines = sandbox.answered_when(100, &["run", "create a.txt with x"], &[("instead: ", typed)]);
@@ -94,7 +94,7 @@ fn the_user_is_asked_and_the_answer_is_obeyed() {
 }
 
 #[test]
-fn input_typed_before_the_question_is_no_answer() {
+fn input_typed_before_the_prompt_is_not_an_answer() {
     let sandbox = Sandbox::new();
     let arguments = ["run", "wait 1\ncreate a.txt with x"];
     // First too early, while the assistant still talks; then when it asks.
@@ -106,7 +106,7 @@ fn input_typed_before_the_question_is_no_answer() {
 fn a_turn_is_stopped_from_another_terminal() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "T"]);
-    let begun = Instant::now();
+    let started = Instant::now();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| sandbox.run(&["run", "wait 60"]));
         loop {
@@ -114,12 +114,12 @@ fn a_turn_is_stopped_from_another_terminal() {
             if output.code == 0 {
                 break;
             }
-            assert!(begun.elapsed() < Duration::from_secs(50), "{}", output.stderr);
+            assert!(started.elapsed() < Duration::from_secs(50), "{}", output.stderr);
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(turn.join().expect("no panic").code, 130);
     });
-    assert!(begun.elapsed() < Duration::from_secs(55));
+    assert!(started.elapsed() < Duration::from_secs(55));
     // The take is available again.
     sandbox.done(&["run", "say hello"]);
 }
@@ -139,7 +139,7 @@ fn a_turn_that_fails_is_resumed() {
 }
 
 #[test]
-fn a_message_is_tried_again_and_both_are_compared() {
+fn a_retry_can_be_compared_with_the_original() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "--approve", "all", "create a.txt with one"]);
     sandbox.done(&["retry", "last", "create a.txt with two", "--name", "second", "--approve", "all"]);
@@ -156,7 +156,7 @@ fn a_message_is_tried_again_and_both_are_compared() {
 }
 
 #[test]
-fn old_entries_are_compressed_and_come_back() {
+fn compressed_entries_are_restored_by_undo() {
     let sandbox = Sandbox::new();
     for number in 0..6 {
         sandbox.done(&["run", &format!("say number {number}")]);
@@ -173,7 +173,7 @@ fn old_entries_are_compressed_and_come_back() {
 }
 
 #[test]
-fn the_trace_survives_undo_and_reset_and_ends_with_its_thread() {
+fn the_trace_survives_undo_and_reset_and_is_purged_with_its_thread() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "list"]);
     let kinds = |sandbox: &Sandbox| -> Vec<String> {
@@ -184,11 +184,11 @@ fn the_trace_survives_undo_and_reset_and_ends_with_its_thread() {
         };
         text.lines().map(kind).collect()
     };
-    let said = ["request", "answer", "tool_call", "tool_result", "request", "answer"];
-    assert_eq!(kinds(&sandbox), said);
+    let expected = ["request", "answer", "tool_call", "tool_result", "request", "answer"];
+    assert_eq!(kinds(&sandbox), expected);
     sandbox.done(&["undo"]);
     sandbox.done(&["reset", "--yes"]);
-    assert_eq!(kinds(&sandbox), said);
+    assert_eq!(kinds(&sandbox), expected);
     assert!(sandbox.done(&["trace", "4"]).contains("tool_result"));
     let usage = sandbox.json(&["usage"]);
     assert_eq!(usage["models"][0]["answers"], 2, "{usage}");
@@ -211,7 +211,7 @@ fn control_sequences_of_a_model_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn providers_are_listed_with_what_is_missing() {
+fn providers_are_listed_with_missing_settings() {
     let sandbox = Sandbox::new();
     let models = sandbox.json(&["models"]);
     assert_eq!(models["default"]["provider"], "offline");
@@ -249,7 +249,7 @@ fn an_unknown_model_is_not_answered_by_the_assistant() {
 }
 
 #[test]
-fn the_model_of_a_turn_is_undone_with_it_and_stays_as_long_as_the_turn() {
+fn the_model_setting_of_a_turn_is_undone_with_the_turn() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "hello"]);
     let model = || sandbox.json(&["settings", "get", "model"])["value"].clone();
@@ -267,7 +267,7 @@ fn the_model_of_a_turn_is_undone_with_it_and_stays_as_long_as_the_turn() {
 }
 
 #[test]
-fn commands_in_a_chat_mean_its_thread() {
+fn slash_commands_in_a_chat_apply_to_its_thread() {
     let sandbox = Sandbox::new();
     for name in ["A", "B"] {
         sandbox.done(&["thread", "new", name]);

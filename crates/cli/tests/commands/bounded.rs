@@ -44,17 +44,17 @@ fn usual() -> u64 {
 }
 
 #[test]
-fn run_with_a_reader_that_stands_still_takes_no_memory_and_can_be_stopped() {
+fn run_with_a_blocked_reader_takes_bounded_memory_and_can_be_stopped() {
     let (usual, sandbox) = (usual(), Sandbox::new());
     let mut child = start(&sandbox, &["run", "--json", "--approve", "all", "run timeout 60 yes"]);
     std::thread::sleep(Duration::from_secs(6));
     let taken = most_memory(&child).expect("it runs").saturating_sub(usual);
     assert!(taken < GROWTH, "{} MB", taken >> 20);
-    let begun = Instant::now();
+    let started = Instant::now();
     sandbox.done(&["stop"]);
     // It must end although nothing reads its output.
     while child.try_wait().expect("a child can be asked").is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "it does not stop while nobody reads");
+        assert!(started.elapsed() < Duration::from_secs(30), "it does not stop while nobody reads");
         std::thread::sleep(Duration::from_millis(50));
     }
     sandbox.done(&["verify"]);
@@ -68,10 +68,10 @@ fn a_turn_ends_while_nobody_reads_standard_error() {
     let mut child = started(&sandbox, &["run", "--approve", "all", &command], Stdio::piped());
     std::thread::sleep(Duration::from_secs(2));
     assert!(child.try_wait().expect("a child can be asked").is_none(), "the control: it runs");
-    let begun = Instant::now();
+    let started = Instant::now();
     sandbox.done(&["stop"]);
     while child.try_wait().expect("a child can be asked").is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(15), "it does not stop while nobody reads");
+        assert!(started.elapsed() < Duration::from_secs(15), "it does not stop while nobody reads");
         std::thread::sleep(Duration::from_millis(50));
     }
     let mut written = Vec::new();
@@ -81,7 +81,7 @@ fn a_turn_ends_while_nobody_reads_standard_error() {
 }
 
 #[test]
-fn run_with_a_reader_takes_no_memory_and_keeps_both_ends_of_the_output() {
+fn run_with_a_reader_takes_bounded_memory_and_keeps_both_ends_of_the_output() {
     let (usual, sandbox) = (usual(), Sandbox::new());
     let mut child =
         start(&sandbox, &["run", "--json", "--approve", "all", "run timeout 5 yes; echo the-end"]);

@@ -45,7 +45,7 @@ fn a_forked_draft_is_sent_as_one_step() {
 }
 
 #[test]
-fn a_draft_can_be_sent_by_another_role_and_from_another_take() {
+fn a_draft_can_be_sent_in_another_role_and_from_another_take() {
     let sandbox = forked();
     sandbox.done(&["take", "switch", "main"]);
     sandbox.done(&["entry", "add", "--draft", "-k", "main_take_1", "--role", "Reviewer"]);
@@ -58,7 +58,7 @@ fn a_draft_can_be_sent_by_another_role_and_from_another_take() {
 }
 
 #[test]
-fn there_must_be_a_draft_and_nothing_else_to_send() {
+fn sending_a_draft_requires_a_draft_and_no_other_content() {
     let sandbox = forked();
     sandbox.done(&["draft", "set", " \n "]);
     let (code, error) = sandbox.refused(&["entry", "add", "--draft"]);
@@ -95,7 +95,7 @@ fn typed_text_is_saved_if_the_change_is_refused() {
 }
 
 #[test]
-fn pictures_go_along_with_a_draft() {
+fn pictures_are_sent_with_a_draft() {
     let sandbox = forked();
     for (name, bytes) in [("a.gif", "GIF89a a"), ("b.gif", "GIF89a b"), ("c.txt", "no picture")] {
         sandbox.write(name, bytes);
@@ -172,8 +172,8 @@ fn special_files_are_refused_and_never_block() {
         ] {
             let (code, error) = sandbox.refused(command);
             assert_ne!(code, 0, "{command:?}");
-            let said = error.to_string();
-            assert!(said.contains("not a regular file"), "{command:?}: {said}");
+            let message = error.to_string();
+            assert!(message.contains("not a regular file"), "{command:?}: {message}");
         }
     }
 }

@@ -30,7 +30,7 @@ fn screen(sandbox: &Sandbox, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn differences_on_the_screen() {
+fn differences_are_printed() {
     let sandbox = project();
     insta::assert_snapshot!("diff_by_hand", screen(&sandbox, &["diff"]));
     let run = sandbox.json(&["log", "notes.md"])["operations"][0]["version"].to_string();
@@ -43,7 +43,7 @@ fn differences_on_the_screen() {
 }
 
 #[test]
-fn a_file_and_its_lines_on_the_screen() {
+fn the_log_and_blame_of_a_file_are_printed() {
     let sandbox = project();
     insta::assert_snapshot!("log_renamed", screen(&sandbox, &["log", "notes.md"]));
     insta::assert_snapshot!("blame_login", screen(&sandbox, &["blame", "login.rs"]));
@@ -59,7 +59,7 @@ fn an_empty_result_is_noted_on_standard_error() {
 }
 
 #[test]
-fn programs_get_every_fact() {
+fn json_output_has_every_field() {
     let sandbox = project();
     let diff = sandbox.json(&["diff"]);
     assert_eq!(diff["stat"]["files"], 2);
@@ -102,7 +102,7 @@ fn lines_restored_by_an_undo_keep_their_origin() {
 }
 
 #[test]
-fn moments_are_versions_names_takes_and_snapshots() {
+fn a_revision_is_a_version_name_take_or_snapshot() {
     let sandbox = project();
     sandbox.done(&["save", "here it is"]);
     agent(&sandbox, "echo more >> notes.md");
@@ -152,7 +152,7 @@ fn names_and_content_cannot_take_over_the_terminal() {
 }
 
 #[test]
-fn a_path_is_meant_from_where_the_person_stands() {
+fn paths_are_relative_to_the_current_folder() {
     let sandbox = project();
     let folder = sandbox.project().join("deep/down");
     fs::create_dir_all(&folder).expect("our folder");

@@ -19,12 +19,12 @@ fn two_takes() -> Sandbox {
 }
 
 /// The folder of the worktree.
-fn apart(sandbox: &Sandbox) -> PathBuf {
-    sandbox.project().with_file_name("apart")
+fn worktree_folder(sandbox: &Sandbox) -> PathBuf {
+    sandbox.project().with_file_name("worktree")
 }
 
 fn open_worktree(sandbox: &Sandbox, take: &str) {
-    sandbox.done(&["worktree", "add", take, &apart(sandbox).to_string_lossy()]);
+    sandbox.done(&["worktree", "add", take, &worktree_folder(sandbox).to_string_lossy()]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_fork_at_an_inherited_entry_has_the_files_of_that_entry() {
 }
 
 #[test]
-fn the_active_take_is_not_promoted_away_from_its_files() {
+fn the_active_take_keeps_its_files_when_promoted() {
     let sandbox = two_takes();
     let (code, error) = sandbox.refused(&["take", "promote"]);
     assert_eq!(code, 5, "{error}");
@@ -84,11 +84,11 @@ fn the_active_take_is_not_promoted_away_from_its_files() {
 }
 
 #[test]
-fn a_take_that_is_open_apart_stays_where_it_is() {
+fn a_take_in_a_worktree_stays_in_it() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
-    let place = apart(&sandbox).to_string_lossy().into_owned();
+    let place = worktree_folder(&sandbox).to_string_lossy().into_owned();
     let check = |arguments: &[&str]| {
         let (code, error) = sandbox.refused(arguments);
         let message = error["message"].as_str().expect("a message");
@@ -124,7 +124,7 @@ fn a_thread_with_an_open_worktree_is_neither_deleted_nor_purged() {
     sandbox.done(&["undo"]);
     open_worktree(&sandbox, "second");
     sandbox.done(&["thread", "new", "Another"]);
-    let place = apart(&sandbox).to_string_lossy().into_owned();
+    let place = worktree_folder(&sandbox).to_string_lossy().into_owned();
     let thread = ["-t", "Fix the login"];
     for refused in [
         &["thread", "delete", "Fix the login"][..],
@@ -144,30 +144,30 @@ fn a_thread_with_an_open_worktree_is_neither_deleted_nor_purged() {
 }
 
 #[test]
-fn a_worktree_is_not_closed_under_a_command_that_runs_in_it() {
+fn a_worktree_with_a_running_command_is_not_removed() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
-    let there = apart(&sandbox);
+    let there = worktree_folder(&sandbox);
     let close =
         format!("{} worktree remove second 2> ../said; echo $? > ../code", env!("CARGO_BIN_EXE_retake"));
     let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", &close], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let said = |name: &str| fs::read_to_string(there.with_file_name(name)).expect("it was written");
-    assert_eq!(said("code"), "5\n", "{}", said("said"));
-    assert!(said("said").contains("running in this folder"), "{}", said("said"));
+    let written = |name: &str| fs::read_to_string(there.with_file_name(name)).expect("it was written");
+    assert_eq!(written("code"), "5\n", "{}", written("said"));
+    assert!(written("said").contains("running in this folder"), "{}", written("said"));
     sandbox.done(&["worktree", "remove", "second"]);
 }
 
 #[test]
-fn a_path_that_is_nowhere_is_not_restored_in_silence() {
+fn restoring_an_unknown_path_is_reported() {
     let sandbox = two_takes();
     sandbox.write(".env", "KEY=1\n");
-    let check = |path: &str, code: i32, said: &str| {
+    let check = |path: &str, code: i32, expected: &str| {
         let (found, error) = sandbox.refused(&["restore", "1", path]);
         let message = error["message"].as_str().expect("a message");
         assert_eq!(found, code, "{path}: {message}");
-        assert!(message.contains(said), "{path}: {message}");
+        assert!(message.contains(expected), "{path}: {message}");
     };
     check("mispelt.rs", 3, "mispelt.rs is neither in that snapshot nor in the folder");
     check("a/b", 3, "neither");
@@ -181,7 +181,7 @@ fn a_path_that_is_nowhere_is_not_restored_in_silence() {
 }
 
 #[test]
-fn conflicts_are_decided_also_by_an_undo_that_is_repeated() {
+fn a_repeated_undo_resolves_conflicts() {
     let check = |how: &str, expected: &str| {
         let sandbox = Sandbox::new();
         sandbox.done(&["thread", "new", "Fix the login"]);
@@ -217,16 +217,16 @@ fn fewer_steps_than_requested_are_reported() {
 }
 
 #[test]
-fn opening_and_closing_a_take_can_be_previewed() {
+fn adding_and_removing_a_worktree_can_be_previewed() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
-    let there = apart(&sandbox);
+    let there = worktree_folder(&sandbox);
     let folder = there.to_string_lossy().into_owned();
     let open = ["worktree", "add", "second", &folder, "--dry-run"];
-    let said = sandbox.done(&open);
-    assert!(said.contains(&format!("Would create a worktree in {folder}: 1 file.")), "{said}");
-    let would = sandbox.json(&open)["preview"]["worktree"].clone();
-    assert_eq!((&would["action"], &would["files"]), (&json!("open"), &json!(1)), "{would}");
+    let printed = sandbox.done(&open);
+    assert!(printed.contains(&format!("Would create a worktree in {folder}: 1 file.")), "{printed}");
+    let previewed = sandbox.json(&open)["preview"]["worktree"].clone();
+    assert_eq!((&previewed["action"], &previewed["files"]), (&json!("open"), &json!(1)), "{previewed}");
     assert!(!there.exists());
     // A preview is refused if the command would be.
     let (code, _) = sandbox.refused(&["worktree", "add", "second", "inner", "--dry-run"]);
@@ -234,16 +234,16 @@ fn opening_and_closing_a_take_can_be_previewed() {
     open_worktree(&sandbox, "second");
     fs::write(there.join("late"), "new\n").expect("its folder");
     let close = ["worktree", "remove", "second", "--delete-files", "--dry-run"];
-    let said = sandbox.done(&close);
-    assert!(said.contains("late") && said.contains("would be removed"), "{said}");
-    let would = sandbox.json(&close)["preview"].clone();
-    assert_eq!(would["worktree"]["removed"], true, "{would}");
+    let printed = sandbox.done(&close);
+    assert!(printed.contains("late") && printed.contains("would be removed"), "{printed}");
+    let previewed = sandbox.json(&close)["preview"].clone();
+    assert_eq!(previewed["worktree"]["removed"], true, "{previewed}");
     assert!(there.join("late").exists());
     assert!(sandbox.done(&["take", "list"]).contains("second is checked out"));
 }
 
 #[test]
-fn a_dry_run_does_not_clean_up_after_others() {
+fn a_dry_run_cleans_up_nothing() {
     let sandbox = two_takes();
     let project = sandbox.json(&["project", "list"])["projects"][0]["id"].as_str().expect("an id").to_owned();
     let half = sandbox.project().with_file_name(".retake-tmp-open-half");
@@ -261,11 +261,11 @@ fn a_dry_run_does_not_clean_up_after_others() {
 }
 
 #[test]
-fn in_the_folder_of_a_take_that_take_is_named() {
+fn in_a_worktree_its_take_is_named() {
     let sandbox = two_takes();
     sandbox.done(&["take", "switch", "main"]);
     open_worktree(&sandbox, "second");
-    let there = apart(&sandbox);
+    let there = worktree_folder(&sandbox);
     let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", "echo more > b"], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
     let undone = sandbox.run_in(&there, &["undo"], "");
@@ -275,7 +275,7 @@ fn in_the_folder_of_a_take_that_take_is_named() {
 }
 
 #[test]
-fn the_files_alone_go_back_and_forth_step_by_step() {
+fn files_alone_are_undone_and_redone_step_by_step() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.write("a", "0\n");
@@ -284,11 +284,11 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
     sandbox.agent("echo 2 > a");
     sandbox.done(&["entry", "add", "only talk"]);
     sandbox.agent("echo 3 > a");
-    let check = |arguments: &[&str], expected: &str, said: &str| {
+    let check = |arguments: &[&str], expected: &str, part: &str| {
         let output = sandbox.run(arguments);
         assert_eq!(sandbox.read("a").as_deref(), Some(expected), "{arguments:?}: {}", output.stderr);
-        assert!(output.stdout.contains(said), "{arguments:?}: {}", output.stdout);
-        assert_eq!(output.code == 0, !said.is_empty(), "{arguments:?}: {}", output.stderr);
+        assert!(output.stdout.contains(part), "{arguments:?}: {}", output.stdout);
+        assert_eq!(output.code == 0, !part.is_empty(), "{arguments:?}: {}", output.stderr);
     };
     let one = "(files only): changed 1 file";
     check(&["undo", "--files"], "2\n", &format!("Undid {one}"));
@@ -321,19 +321,19 @@ fn changed_and_then_ignored_files_are_listed() {
     sandbox.agent("echo two > a.log; echo two > kept; echo two > out/x; printf '*.log\nout/\n' > .gitignore");
     let answer = sandbox.json(&["undo"]);
     let paths = answer["files"]["paths"].as_array().expect("paths");
-    let told: Vec<(&str, &str)> = paths
+    let reported: Vec<(&str, &str)> = paths
         .iter()
         .map(|path| (path["path"].as_str().expect("a path"), path["outcome"].as_str().expect("an outcome")))
         .collect();
     let expected = [(".gitignore", "removed"), ("a.log", "skipped"), ("kept", "written"), ("out", "skipped")];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(paths[1]["reason"].as_str().is_some_and(|reason| reason.contains("ignored")), "{answer}");
     assert_eq!(sandbox.read("a.log").as_deref(), Some("two\n"), "nobody knows what it was then");
     assert_eq!(sandbox.read("kept").as_deref(), Some("one\n"));
 }
 
 #[test]
-fn an_export_without_files_holds_none_of_them() {
+fn an_export_without_files_contains_no_file_content() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.write("canary-name", "canary-one\n");
@@ -403,11 +403,11 @@ fn a_budget_deletes_nothing_without_confirmation() {
 }
 
 #[test]
-fn a_worktree_that_was_renamed_is_used_where_it_is() {
+fn a_renamed_worktree_is_used_at_its_new_path() {
     let sandbox = two_takes();
     open_worktree(&sandbox, "main");
-    let renamed = apart(&sandbox).with_file_name("renamed");
-    fs::rename(apart(&sandbox), &renamed).expect("a rename");
+    let renamed = worktree_folder(&sandbox).with_file_name("renamed");
+    fs::rename(worktree_folder(&sandbox), &renamed).expect("a rename");
     let there = renamed.to_string_lossy().into_owned();
     sandbox.done(&["-C", &there, "exec", "--", "sh", "-c", "echo there > b"]);
     assert!(renamed.join("b").exists());
@@ -417,7 +417,7 @@ fn a_worktree_that_was_renamed_is_used_where_it_is() {
 }
 
 #[test]
-fn a_saved_version_has_the_files_that_were_there() {
+fn a_saved_version_includes_hand_edits() {
     let sandbox = two_takes();
     sandbox.write("notes", "by hand\n");
     sandbox.done(&["save", "before"]);
@@ -427,9 +427,9 @@ fn a_saved_version_has_the_files_that_were_there() {
 }
 
 #[test]
-fn a_version_is_not_saved_without_files_because_a_folder_cannot_be_used() {
+fn saving_fails_if_the_folder_cannot_be_used() {
     let sandbox = two_takes();
-    let further = apart(&sandbox).with_file_name("further");
+    let further = worktree_folder(&sandbox).with_file_name("further");
     fs::create_dir(&further).expect("a folder");
     sandbox.done(&["project", "root", "add", "further", &further.to_string_lossy()]);
     let before = sandbox.json(&["save", "whole"])["version"].clone();
@@ -441,10 +441,10 @@ fn a_version_is_not_saved_without_files_because_a_folder_cannot_be_used() {
 }
 
 #[test]
-fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
+fn a_version_means_the_files_of_the_project_and_not_of_a_worktree() {
     let sandbox = two_takes();
     open_worktree(&sandbox, "main");
-    let there = apart(&sandbox).to_string_lossy().into_owned();
+    let there = worktree_folder(&sandbox).to_string_lossy().into_owned();
     sandbox.done(&["-C", &there, "exec", "--", "sh", "-c", "echo there > a"]);
     let added = sandbox.json(&["entry", "add", "A word"]);
     assert_eq!(sandbox.done(&["diff"]), "", "nothing was changed by hand");
@@ -453,7 +453,7 @@ fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
 }
 
 #[test]
-fn a_failure_to_record_says_that_the_command_ran() {
+fn a_failure_to_record_reports_that_the_command_ran() {
     let sandbox = two_takes();
     let project = sandbox.project().clone();
     let moved = project.with_file_name("moved");

@@ -46,7 +46,7 @@ fn undo_and_redo_report_each_path() {
 }
 
 #[test]
-fn a_conflict_stays_as_it_is_and_both_versions_can_be_had() {
+fn a_conflicting_file_is_unchanged_and_both_versions_are_stored() {
     let sandbox = project();
     sandbox.write("login.rs", "Uno\ntwo\nthree\nfour\n");
     let answer = sandbox.json(&["undo"]);
@@ -60,7 +60,7 @@ fn a_conflict_stays_as_it_is_and_both_versions_can_be_had() {
 }
 
 #[test]
-fn each_half_moves_alone() {
+fn conversation_and_files_can_be_undone_separately() {
     let sandbox = project();
     let answer = sandbox.json(&["undo", "--conversation"]);
     assert_eq!((answer["files"].clone(), sandbox.read("old.rs")), (Value::Null, None));
@@ -72,7 +72,7 @@ fn each_half_moves_alone() {
 }
 
 #[test]
-fn a_preview_asks_on_a_terminal() {
+fn on_a_terminal_a_preview_is_shown_and_confirmed() {
     let sandbox = project();
     let screen = sandbox.answered(80, &["undo"], "n\r");
     assert!(screen.join("\n").contains("Continue? [Y/n]"), "{screen:?}");
@@ -118,7 +118,7 @@ fn changes_of_overlapping_commands_need_confirmation() {
 }
 
 #[test]
-fn a_fork_branch_or_retry_asks_about_what_overlapping_commands_changed() {
+fn forks_branches_and_retries_confirm_shared_changes() {
     let sandbox = project();
     sandbox.done(&["entry", "add", "one"]);
     let program = env!("CARGO_BIN_EXE_retake");
@@ -177,24 +177,24 @@ fn contains(folder: &Path, without: &Path, bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn takes_bring_their_files_and_can_live_apart() {
+fn takes_bring_their_files_and_can_have_a_worktree() {
     let sandbox = project();
     sandbox.done(&["entry", "add", "Try again."]);
     sandbox.done(&["take", "branch", "--name", "second"]);
     sandbox.agent("echo second > take.txt");
     let answer = sandbox.json(&["take", "switch", "main"]);
     assert_eq!(outcome(&answer, "take.txt"), "removed");
-    let apart = sandbox.project().join("../apart");
-    let opened = sandbox.json(&["worktree", "add", "second", "../apart"]);
+    let worktree = sandbox.project().join("../worktree");
+    let opened = sandbox.json(&["worktree", "add", "second", "../worktree"]);
     assert_eq!(opened["files"], 3);
-    assert_eq!(fs::read_to_string(apart.join("take.txt")).expect("a file"), "second\n");
+    assert_eq!(fs::read_to_string(worktree.join("take.txt")).expect("a file"), "second\n");
     let (code, error) = sandbox.refused(&["take", "switch", "second"]);
     assert_eq!(code, 5, "{error}");
     // Commands in the worktree refer to its take.
-    fs::write(apart.join("take.txt"), "changed\n").expect("our folder");
-    let output = sandbox.run_in(&apart, &["worktree", "remove", "--delete-files", "--json"], "");
+    fs::write(worktree.join("take.txt"), "changed\n").expect("our folder");
+    let output = sandbox.run_in(&worktree, &["worktree", "remove", "--delete-files", "--json"], "");
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(!apart.exists());
+    assert!(!worktree.exists());
     sandbox.done(&["take", "switch", "second"]);
     assert_eq!(sandbox.read("take.txt").as_deref(), Some("changed\n"));
 }

@@ -29,13 +29,13 @@ fn a_change_of_the_conversation_reports_the_move_that_it_completed() {
 
     let sandbox = cut_off();
     let output = sandbox.run(&["entry", "add", "go on", "--json"]);
-    let told: Value = serde_json::from_str(&output.stderr).expect("a line of JSON");
-    assert_eq!((told["recovered"]["finished"].as_bool(), output.code), (Some(true), 0));
-    assert_eq!(told["recovered"]["paths"][0]["path"], "a");
+    let reported: Value = serde_json::from_str(&output.stderr).expect("a line of JSON");
+    assert_eq!((reported["recovered"]["finished"].as_bool(), output.code), (Some(true), 0));
+    assert_eq!(reported["recovered"]["paths"][0]["path"], "a");
 }
 
 #[test]
-fn a_folder_that_is_not_there_keeps_its_move() {
+fn a_pending_move_of_a_missing_folder_is_preserved() {
     let sandbox = cut_off();
     let (project, away) = (sandbox.project(), sandbox.project().with_file_name("unmounted"));
     fs::rename(&project, &away).expect("our folder");
@@ -76,7 +76,7 @@ fn a_folder_that_is_not_there_keeps_its_move() {
 }
 
 #[test]
-fn commands_that_only_read_mention_a_move_that_was_cut_off() {
+fn commands_that_only_read_mention_an_interrupted_move() {
     let commands: [&[&str]; 6] =
         [&["thread", "list"], &["thread", "show"], &["thread", "info"], &["history"], &["tree"], &["verify"]];
     let sandbox = cut_off();

@@ -16,7 +16,7 @@ fn read(path: &Path) -> Option<String> {
 }
 
 #[test]
-fn two_folders_move_together() {
+fn files_of_two_roots_move_together() {
     let sandbox = Sandbox::new();
     let lib = beside(&sandbox, "lib");
     let (ours, theirs) = (sandbox.project().join("a"), lib.join("b"));
@@ -64,7 +64,7 @@ fn two_folders_move_together() {
 }
 
 #[test]
-fn the_store_is_no_root_of_a_project() {
+fn the_store_cannot_be_a_root_of_a_project() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     let store = sandbox.project().with_file_name("store");
@@ -91,11 +91,11 @@ fn folders_that_share_files_are_refused() {
         fs::create_dir_all(sandbox.project().join(inside)).expect("our folder");
     }
     sandbox.done(&["project", "root", "add", "lib", "../lib"]);
-    let check = |name: &str, path: &str, code: i32, said: &str| {
+    let check = |name: &str, path: &str, code: i32, expected: &str| {
         let (found, error) = sandbox.refused(&["project", "root", "add", name, path]);
         let message = error["message"].as_str().expect("a message");
         assert_eq!(found, code, "{name} {path}: {message}");
-        assert!(message.contains(said), "{name} {path}: {message}");
+        assert!(message.contains(expected), "{name} {path}: {message}");
     };
     check("lib", "../new", 5, "existing folder");
     check("lib", "../other", 5, "already in use");
@@ -112,7 +112,7 @@ fn folders_that_share_files_are_refused() {
 }
 
 #[test]
-fn another_folder_at_the_path_of_a_root_is_refused_and_left_alone() {
+fn another_folder_at_the_path_of_a_root_is_refused_and_unchanged() {
     let sandbox = Sandbox::new();
     let lib = beside(&sandbox, "lib");
     let write = |folder: &Path| {

@@ -58,9 +58,9 @@ fn undo_and_redo_are_the_identity_and_describe_the_operations() {
     assert_eq!((&undone["can_undo"], &undone["can_redo"]), (&json!(true), &json!(true)));
     assert_eq!(texts(&sandbox)[1], "The token expired.");
 
-    let said = sandbox.done(&["redo"]);
-    assert!(said.starts_with("Redid: edited entry 2  The clock was wrong.\n"), "{said}");
-    assert!(said.contains("Now on main, 4 entries. Undo possible, nothing to redo."), "{said}");
+    let printed = sandbox.done(&["redo"]);
+    assert!(printed.starts_with("Redid: edited entry 2  The clock was wrong.\n"), "{printed}");
+    assert!(printed.contains("Now on main, 4 entries. Undo possible, nothing to redo."), "{printed}");
     assert_eq!(state(&sandbox), edited);
 
     let undone = sandbox.json(&["undo", "3"]);
@@ -112,12 +112,12 @@ fn a_take_without_entries_can_be_branched() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new"]);
     assert_eq!(sandbox.json(&["take", "branch"])["take"]["entries"], 0);
-    let said = sandbox.done(&["take", "switch", "main"]);
-    assert!(said.starts_with("Switched to main, 0 entries."), "{said}");
+    let printed = sandbox.done(&["take", "switch", "main"]);
+    assert!(printed.starts_with("Switched to main, 0 entries."), "{printed}");
 }
 
 #[test]
-fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
+fn a_promoted_take_is_a_child_thread_until_the_undo() {
     let sandbox = conversation();
     sandbox.done(&["take", "branch", "2"]);
     sandbox.done(&["entry", "add", "Another way"]);
@@ -137,8 +137,8 @@ fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
     assert_eq!(undone["also"], json!([into]));
     assert_eq!(take_names(&sandbox), ["main", "main_take_1"]);
     assert_eq!(below(&sandbox.json(&["tree"])).len(), 1);
-    let said = sandbox.done(&["redo"]);
-    assert!(said.contains("Thread The other way") && said.contains("was restored too"), "{said}");
+    let printed = sandbox.done(&["redo"]);
+    assert!(printed.contains("Thread The other way") && printed.contains("was restored too"), "{printed}");
     assert_eq!(take_names(&sandbox), ["main"]);
 
     // The parent is deleted: its child becomes a root.
@@ -153,7 +153,7 @@ fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
 }
 
 #[test]
-fn a_promoted_thread_stays_once_it_was_changed() {
+fn undoing_a_promotion_keeps_a_changed_thread() {
     let sandbox = conversation();
     sandbox.done(&["take", "branch"]);
     let promoted = sandbox.json(&["take", "promote", "--title", "B"]);
@@ -170,7 +170,7 @@ fn a_promoted_thread_stays_once_it_was_changed() {
 }
 
 #[test]
-fn every_moment_can_be_reached_by_version_or_name() {
+fn every_version_can_be_reached_by_number_or_name() {
     let sandbox = conversation();
     let saved = sandbox.done(&["save", "before the rewrite"]);
     assert!(saved.contains("on main, 4 entries"), "{saved}");
@@ -245,8 +245,8 @@ fn typing_is_one_step_per_pause() {
     sandbox.done(&["undo"]);
     assert_eq!(draft(&sandbox), "one");
     sandbox.done(&["draft", "clear"]);
-    let told = sandbox.json(&["history"])["operations"][0].clone();
-    assert_eq!(told["description"], "cleared the draft");
+    let operation = sandbox.json(&["history"])["operations"][0].clone();
+    assert_eq!(operation["description"], "cleared the draft");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn settings_are_part_of_history() {
 }
 
 #[test]
-fn roles_and_context_files_are_lists_that_grow_and_shrink() {
+fn roles_and_context_files_can_be_added_and_removed() {
     let sandbox = conversation();
     sandbox.done(&["role", "add", "Reviewer", "User"]);
     let roles = |sandbox: &Sandbox| sandbox.json(&["role"])["roles"].clone();
@@ -321,7 +321,7 @@ fn roles_and_context_files_are_lists_that_grow_and_shrink() {
 }
 
 #[test]
-fn refusals_have_their_codes_and_change_nothing() {
+fn refused_commands_have_exit_codes_and_change_nothing() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.refused(&["undo"]).0, 3, "there is no thread yet");
     let sandbox = conversation();
@@ -383,7 +383,7 @@ fn history_is_listed_in_pages() {
     let second = sandbox.json(&["history", "--limit", "99", "--before", &first["next"].to_string()]);
     let versions = |page: &Value| -> Vec<u64> {
         let operations = page["operations"].as_array().expect("operations").iter();
-        operations.filter_map(|told| told["version"].as_u64()).collect()
+        operations.filter_map(|operation| operation["version"].as_u64()).collect()
     };
     assert_eq!((versions(&first), versions(&second)), (vec![5, 4], vec![3, 2, 1]));
     assert_eq!(second["next"], Value::Null);
@@ -430,8 +430,8 @@ fn deleting_the_current_thread_selects_another_and_undo_brings_it_back() {
     sandbox.done(&["thread", "delete", "Older"]);
     assert_eq!(current(), "Deleted", "one that is not current changes nothing about it");
     sandbox.done(&["thread", "restore", "Older"]);
-    let said = sandbox.done(&["thread", "delete"]);
-    assert!(said.contains("The current thread is now Older"), "the most recently changed one: {said}");
+    let printed = sandbox.done(&["thread", "delete"]);
+    assert!(printed.contains("The current thread is now Older"), "the most recently changed one: {printed}");
     assert_eq!(current(), "Older");
     sandbox.done(&["undo"]);
     assert_eq!(current(), "Deleted", "it is back, and current again");
@@ -444,7 +444,7 @@ fn deleting_the_current_thread_selects_another_and_undo_brings_it_back() {
 }
 
 #[test]
-fn the_first_place_of_an_empty_take_can_be_inserted_at() {
+fn an_entry_can_be_inserted_into_an_empty_take() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Empty"]);
     sandbox.refused(&["entry", "insert", "2", "too far"]);
@@ -455,7 +455,7 @@ fn the_first_place_of_an_empty_take_can_be_inserted_at() {
 }
 
 #[test]
-fn a_beginning_of_an_id_that_is_too_short_is_reported_as_such() {
+fn a_too_short_id_prefix_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Named"]);
     let id = sandbox.json(&["thread", "info"])["id"].as_str().expect("an id").to_owned();

@@ -42,7 +42,7 @@ fn drawn(sandbox: &Sandbox, columns: u16, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_tree() {
+fn the_tree_is_printed() {
     let sandbox = project();
     insta::assert_snapshot!("tree_80", drawn(&sandbox, 80, &["tree"]));
     insta::assert_snapshot!("tree_160", drawn(&sandbox, 160, &["tree"]));
@@ -63,9 +63,9 @@ fn history() {
 }
 
 #[test]
-fn what_was_done_is_told() {
+fn changes_are_described() {
     let sandbox = project();
-    let mut told = String::new();
+    let mut reported = String::new();
     for arguments in [
         &["undo"][..],
         &["redo"],
@@ -92,10 +92,10 @@ fn what_was_done_is_told() {
         &["reset", "--yes"],
     ] {
         let output = sandbox.run(arguments);
-        write!(told, "$ retake {}\n{}{}", arguments.join(" "), output.stdout, output.stderr)
+        write!(reported, "$ retake {}\n{}{}", arguments.join(" "), output.stdout, output.stderr)
             .expect("writing to memory cannot fail");
     }
-    insta::assert_snapshot!("told", sandbox.redact(&told));
+    insta::assert_snapshot!("changes", sandbox.redact(&reported));
 }
 
 #[test]

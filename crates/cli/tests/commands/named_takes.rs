@@ -30,7 +30,7 @@ fn json_in(sandbox: &Sandbox, folder: &Path, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn a_change_in_another_take_is_undone_there_and_the_files_here_stay() {
+fn undoing_a_change_of_another_take_leaves_the_files_here() {
     let sandbox = two_takes();
     let deleted = sandbox.done(&["entry", "delete", "last", "-k", "second"]);
     assert!(deleted.contains("`retake undo -k second` undoes it"), "{deleted}");
@@ -85,12 +85,12 @@ fn the_hint_names_the_thread_and_the_take_that_an_undo_must_name() {
         (vec!["draft", "set", "-t", "T/second", "words"], " -k second".to_owned()),
         (vec!["take", "rename", "third", "-t", "T", "-k", "second"], String::new()),
     ] {
-        let said = sandbox.done(&arguments);
+        let printed = sandbox.done(&arguments);
         let command =
-            said.split('`').find(|text| text.starts_with("retake undo")).expect("a hint").to_owned();
+            printed.split('`').find(|text| text.starts_with("retake undo")).expect("a hint").to_owned();
         let rest = command.strip_prefix("retake undo -t ").expect("the thread is named");
         let short = rest.split(' ').next().expect("an id");
-        assert!(id.starts_with(short) && rest.ends_with(&wanted), "{said}");
+        assert!(id.starts_with(short) && rest.ends_with(&wanted), "{printed}");
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         let undone = sandbox.json(&words);
         let before = undone["from"].as_u64().expect("a version");
@@ -99,7 +99,7 @@ fn the_hint_names_the_thread_and_the_take_that_an_undo_must_name() {
 }
 
 #[test]
-fn a_take_that_would_be_ignored_is_refused() {
+fn a_take_argument_without_effect_is_refused() {
     let sandbox = two_takes();
     for arguments in [
         &["save", "now", "-t", "T/second"][..],
@@ -132,7 +132,7 @@ fn in_a_worktree_the_undo_status_is_that_of_its_take() {
 }
 
 #[test]
-fn a_switch_that_is_declined_leaves_the_current_thread() {
+fn declining_a_switch_keeps_the_current_thread() {
     let sandbox = two_takes();
     sandbox.done(&["thread", "new", "Other"]);
     let screen = sandbox.answered(80, &["thread", "switch", "T/second"], "n\r");
@@ -179,7 +179,7 @@ fn a_thread_of_another_folder_keeps_its_own_folder_and_commit() {
 }
 
 #[test]
-fn paths_of_context_files_are_those_of_the_threads_folder() {
+fn context_file_paths_are_relative_to_the_folder_of_the_thread() {
     let sandbox = two_takes();
     let other = sandbox.project().with_file_name("o");
     std::fs::create_dir(&other).expect("a folder");

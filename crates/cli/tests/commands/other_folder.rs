@@ -111,13 +111,13 @@ fn a_dry_run_switches_and_forks_nothing() {
 }
 
 #[test]
-fn a_fork_in_a_worktree_is_made_once_and_leaves_the_active_take_active() {
+fn a_fork_in_a_worktree_creates_one_take_and_keeps_the_active_one() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
     sandbox.done(&["entry", "add", "Say hello"]);
     sandbox.done(&["take", "branch", "--name", "second"]);
     sandbox.done(&["take", "switch", "main"]);
-    let folder = sandbox.project().with_file_name("apart");
+    let folder = sandbox.project().with_file_name("worktree");
     sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     let count = || sandbox.json(&["take", "list"])["takes"].as_array().map_or(0, Vec::len);
     let dry = sandbox.run_in(&folder, &["take", "fork", "1", "--dry-run", "--json"], "");
@@ -147,7 +147,7 @@ fn a_worktree_that_was_moved_elsewhere_is_recognised_by_every_command() {
     sandbox.done(&["take", "branch", "--name", "second"]);
     sandbox.agent("echo 1 > a");
     sandbox.done(&["take", "switch", "main"]);
-    let mut folder = sandbox.project().with_file_name("apart");
+    let mut folder = sandbox.project().with_file_name("worktree");
     sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     succeeded(&sandbox.run_in(&folder, &["exec", "--", "sh", "-c", "echo 1 > b"], ""));
     for (number, command) in commands.into_iter().enumerate() {
@@ -169,7 +169,7 @@ fn the_files_of_a_moved_worktree_are_found_from_elsewhere_once_a_command_ran_in_
     sandbox.done(&["take", "branch", "--name", "second"]);
     sandbox.agent("echo 1 > a");
     sandbox.done(&["take", "switch", "main"]);
-    let folder = sandbox.project().with_file_name("apart");
+    let folder = sandbox.project().with_file_name("worktree");
     sandbox.done(&["worktree", "add", "second", &folder.to_string_lossy()]);
     succeeded(&sandbox.run_in(&folder, &["exec", "--", "sh", "-c", "echo 1 > b"], ""));
     let parent = sandbox.project().with_file_name("parent");

@@ -12,7 +12,7 @@ fn sandbox() -> Sandbox {
 }
 
 #[test]
-fn a_version_that_is_expected_is_checked() {
+fn the_expected_version_is_checked() {
     let sandbox = sandbox();
     for command in [
         &["thread", "pin"][..],
@@ -67,7 +67,7 @@ fn a_restored_duplicate_title_is_resolved_by_id() {
 }
 
 #[test]
-fn programs_get_json_and_nothing_else() {
+fn json_output_is_only_json() {
     let sandbox = sandbox();
     sandbox.done(&["thread", "new", "Another one"]);
     sandbox.done(&["thread", "delete"]);
@@ -83,8 +83,8 @@ fn config_get_prints_the_value_as_it_was_set() {
     // The sandbox sets RETAKE_HOME, which overrides it.
     let set = sandbox.json(&["config", "set", "storage.folder", &folder]);
     assert_eq!(set["value"], *folder);
-    let told = sandbox.run(&["config", "set", "storage.folder", &folder]);
-    assert!(told.stdout.contains(&*folder) && told.stderr.contains("RETAKE_HOME"), "{}", told.stdout);
+    let output = sandbox.run(&["config", "set", "storage.folder", &folder]);
+    assert!(output.stdout.contains(&*folder) && output.stderr.contains("RETAKE_HOME"), "{}", output.stdout);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn help_shows_quotes_as_they_are_typed() {
 }
 
 #[test]
-fn names_that_are_made_up_are_no_longer_than_names_may_be() {
+fn generated_names_respect_the_length_limit() {
     let sandbox = sandbox();
     let long = "ü".repeat(100);
     sandbox.done(&["take", "rename", &long]);
@@ -110,7 +110,7 @@ fn names_that_are_made_up_are_no_longer_than_names_may_be() {
 }
 
 #[test]
-fn a_narrow_screen_shows_what_matters() {
+fn a_narrow_screen_shows_the_important_columns() {
     let sandbox = sandbox();
     sandbox.done(&["take", "branch", "--name", "another way to do it"]);
     let list = sandbox.screen(40, &["thread", "list"]).join("\n");
@@ -131,8 +131,8 @@ fn a_waiting_command_names_the_process_that_it_waits_for() {
         std::thread::sleep(Duration::from_secs(5));
         drop(file);
     });
-    let said = sandbox.screen(120, &["entry", "add", "patience"]).join("\n");
+    let printed = sandbox.screen(120, &["entry", "add", "patience"]).join("\n");
     holder.join().expect("it only sleeps");
     let process = format!("Waiting for process {}, which is writing", std::process::id());
-    assert!(said.contains(&process) && said.contains("Added entry 2"), "{said}");
+    assert!(printed.contains(&process) && printed.contains("Added entry 2"), "{printed}");
 }

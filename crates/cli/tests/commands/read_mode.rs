@@ -60,7 +60,7 @@ fn a_terminal_shows_rendered_markdown() {
 }
 
 #[test]
-fn a_pipe_gets_the_text_as_it_was_written() {
+fn a_pipe_gets_the_unrendered_text() {
     let sandbox = sandbox();
     let piped = sandbox.done(&["thread", "show"]);
     for line in ["# The cause", "> on Mondays.", "| cache.rs | 12 |", "```rust"] {
@@ -70,7 +70,7 @@ fn a_pipe_gets_the_text_as_it_was_written() {
 }
 
 #[test]
-fn how_an_entry_is_shown_is_remembered() {
+fn the_view_of_an_entry_is_stored() {
     let sandbox = sandbox();
     assert_eq!(sandbox.json(&["entry", "source", "1"]), serde_json::json!({"entries": 1, "source": true}));
     let source = shown(&sandbox, 80, &["thread", "show"]);

@@ -21,7 +21,7 @@ fn blocks(document: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_walk_in_the_documentation_works_as_it_stands_there() {
+fn the_walkthrough_in_the_documentation_works() {
     let sandbox = Sandbox::new();
     let document = include_str!("../../../../docs/api.md");
     let walk = blocks(document);
@@ -55,7 +55,7 @@ fn the_walk_in_the_documentation_works_as_it_stands_there() {
 /// A server that runs until it is dropped, and its first output.
 struct Serving {
     child: Child,
-    said: Value,
+    address: Value,
 }
 
 impl Serving {
@@ -72,9 +72,9 @@ impl Serving {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("it is piped");
         BufReader::new(stdout).read_line(&mut line).expect("the server says where it is");
-        let said =
+        let address =
             serde_json::from_str(&line).unwrap_or_else(|error| panic!("{listen}: {error} in {line:?}"));
-        Self { child, said }
+        Self { child, address }
     }
 
     /// Sends SIGTERM, as a terminal or a service manager does, and waits for the exit.
@@ -106,11 +106,11 @@ fn followed(link: &Value) -> String {
 }
 
 #[test]
-fn a_link_leads_to_the_server_wherever_it_listens() {
+fn a_login_link_has_the_address_of_the_server() {
     for listen in ["127.0.0.1:0", "localhost:0", "127.0.0.2:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
         let sandbox = Sandbox::new();
         let mut serving = Serving::start(&sandbox, listen);
-        assert_eq!(followed(&serving.said["link"]), "303", "{listen}: {}", serving.said);
+        assert_eq!(followed(&serving.address["link"]), "303", "{listen}: {}", serving.address);
         // Another link needs no address.
         let another = sandbox.json(&["serve", "link"]);
         assert_eq!(followed(&another["link"]), "303", "{listen}: {another}");
@@ -132,14 +132,14 @@ fn the_address_file_of_a_killed_server_is_ignored() {
     first.end();
     let link = sandbox.json(&["serve", "link"])["link"].clone();
     assert!(
-        link.as_str().is_some_and(|link| link.contains(second.said["address"].as_str().expect("text"))),
+        link.as_str().is_some_and(|link| link.contains(second.address["address"].as_str().expect("text"))),
         "{link}"
     );
     assert_eq!(followed(&link), "303");
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_with_one_that_is() {
+fn an_invalid_address_is_refused_with_an_example() {
     let sandbox = Sandbox::new();
     for none in ["7878", "localhost", "localhost:http", "no such:80"] {
         let output = sandbox.run(&["serve", "--listen", none]);
@@ -161,7 +161,7 @@ fn noting_browser(sandbox: &Sandbox) -> (String, std::path::PathBuf) {
 }
 
 #[test]
-fn the_studio_is_opened_in_the_browser_that_is_there() {
+fn the_studio_is_opened_in_the_installed_browser() {
     let sandbox = Sandbox::new();
     let (path, noted) = noting_browser(&sandbox);
     let serve = |arguments: &[&str]| {
@@ -189,7 +189,7 @@ fn the_studio_is_opened_in_the_browser_that_is_there() {
     };
     let _serving = Serving {
         child: serve(&["studio", "--open", "--log", "off", "--listen", "127.0.0.1:0"]),
-        said: Value::Null,
+        address: Value::Null,
     };
     assert_eq!(followed(&opened()), "303");
     // The running server is used; no second one is started.

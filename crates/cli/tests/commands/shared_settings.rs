@@ -12,7 +12,7 @@ fn setting(sandbox: &Sandbox, thread: &str, name: &str) -> String {
 }
 
 #[test]
-fn prompts_and_roles_hold_beyond_the_thread_that_sets_them() {
+fn prompts_and_roles_apply_to_other_threads() {
     let sandbox = Sandbox::new();
     for title in ["First", "Second"] {
         sandbox.done(&["thread", "new", title]);
@@ -90,7 +90,7 @@ fn check_out(sandbox: &Sandbox, commit: &str) {
 }
 
 #[test]
-fn a_branch_shows_the_commit_of_its_source_and_a_run_can_insist_on_the_first() {
+fn a_branch_shows_the_commit_of_its_source_and_a_run_can_require_the_start_commit() {
     let sandbox = Sandbox::new();
     let [first, second] = ["a".repeat(40), "b".repeat(40)];
     check_out(&sandbox, &first);

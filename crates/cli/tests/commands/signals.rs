@@ -96,7 +96,7 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 #[test]
-fn chat_ends_by_a_signal_at_the_prompt_after_a_turn() {
+fn a_signal_at_the_prompt_ends_chat() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
         let sandbox = Sandbox::new();
         let mut terminal = Terminal::start(&sandbox, &["chat"], &[]);
@@ -136,7 +136,7 @@ fn sigterm_and_a_closed_terminal_leave_a_turn_to_be_resumed_and_ctrl_c_ends_it()
 const PAGER: &str = "sh -c 'stty -echo </dev/tty; echo $$ > \"$HOME/pager\"; exec sleep 60'";
 
 #[test]
-fn a_signal_ends_the_pager_and_brings_the_terminal_back() {
+fn a_signal_ends_the_pager_and_restores_the_terminal() {
     for (arguments, signal) in [
         (&["thread", "show"][..], Signal::TERM),
         (&["thread", "show"], Signal::HUP),
@@ -171,7 +171,7 @@ const EDITOR: &str = "sh -c 'stty -echo </dev/tty; if [ -n \"$TYPED\" ]; then pr
      echo \"$1\" > \"$HOME/edited\"; echo $$ > \"$HOME/editor\"; exec sleep 60' sh";
 
 #[test]
-fn a_signal_ends_the_editor_brings_the_terminal_back_and_keeps_the_text() {
+fn a_signal_ends_the_editor_restores_the_terminal_and_saves_the_text() {
     for (signal, typed) in [(Signal::TERM, "a new text"), (Signal::HUP, "a new text"), (Signal::TERM, "")] {
         let sandbox = Sandbox::new();
         let home = sandbox.project().parent().expect("it is in a folder").join("home");
@@ -199,7 +199,7 @@ fn a_signal_ends_the_editor_brings_the_terminal_back_and_keeps_the_text() {
 }
 
 #[test]
-fn a_key_is_typed_without_being_shown_and_a_signal_brings_the_echo_back() {
+fn a_typed_key_is_hidden_and_a_signal_restores_the_echo() {
     const KEY: &str = "sk-typed-by-hand-1";
     let sandbox = Sandbox::new();
     let arguments = ["keys", "set", "anthropic"];

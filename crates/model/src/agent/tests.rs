@@ -193,7 +193,7 @@ const TABLE: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_state_with_every_event() {
+fn every_event_is_handled_in_every_state() {
     let mut expected: HashMap<(&str, &str), &str> =
         TABLE.iter().map(|(state, event, next)| ((*state, *event), *next)).collect();
     assert_eq!(expected.len(), TABLE.len(), "each pair once");
@@ -270,7 +270,7 @@ fn again(state: &AgentState) -> AgentState {
 
 proptest! {
     #[test]
-    fn along_every_path(
+    fn every_path_of_the_state_machine_is_valid(
         events in prop::collection::vec((any_event(), any::<bool>(), 0..3_usize), 0..60),
         jitter: u64,
     ) {

@@ -32,17 +32,17 @@ fn impossible_values_are_rejected() {
 #[test]
 fn known_fields_are_rejected_as_unknown_ones() {
     let extra = |name: &str| -> Fields { [(name.to_owned(), Json::string("x"))].into_iter().collect() };
-    let said = EntryVersion::from_text("User", "hello", Timestamp::from_millis(1));
-    let with = |block: Block| EntryVersion { blocks: vec![block], ..said.clone() };
+    let version = EntryVersion::from_text("User", "hello", Timestamp::from_millis(1));
+    let with = |block: Block| EntryVersion { blocks: vec![block], ..version.clone() };
     let text = |name: &str| with(Block::Text { text: String::new(), extra: extra(name) });
     let unknown = |kind: &str, name: &str| with(Block::Unknown { kind: kind.to_owned(), extra: extra(name) });
     let usage = |name: &str| {
         let usage = crate::entry::Usage { extra: extra(name), ..Default::default() };
-        EntryVersion { usage: Some(usage), ..said.clone() }
+        EntryVersion { usage: Some(usage), ..version.clone() }
     };
     let beside = |name: &str| EntryVersion {
         extra: [(name.to_owned(), Json::string("x"))].into_iter().collect(),
-        ..said.clone()
+        ..version.clone()
     };
     for good in [text("name"), unknown("x", "text"), usage("tier"), usage("input"), beside("id")] {
         assert!(content(Kind::Entry, &encode(&good)).is_ok(), "{good:?}");

@@ -50,9 +50,9 @@ pub enum LineSide {
 pub fn hunks(before: &[u8], after: &[u8], changes: &[LineChange], context: usize) -> Vec<Hunk> {
     let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(before).collect(), lines(after).collect());
     // Two changes share a hunk if their context lines meet.
-    let apart = context.saturating_mul(2);
+    let most_between = context.saturating_mul(2);
     changes
-        .chunk_by(|above, below| below.before.start - above.before.end <= apart)
+        .chunk_by(|above, below| below.before.start - above.before.end <= most_between)
         .map(|group| hunk(&old, &new, group, context))
         .collect()
 }

@@ -151,12 +151,12 @@ mod tests {
     #[track_caller]
     fn check(before: &str, after: &str, expected: Option<&str>) {
         let found = words(before.as_bytes(), after.as_bytes()).map(|runs| {
-            let told = runs.into_iter().map(|run| match run {
+            let described = runs.into_iter().map(|run| match run {
                 WordRun::Same(text) => String::from_utf8_lossy(text).into_owned(),
                 WordRun::Removed(text) => format!("[-{}-]", String::from_utf8_lossy(text)),
                 WordRun::Added(text) => format!("{{+{}+}}", String::from_utf8_lossy(text)),
             });
-            told.collect::<String>()
+            described.collect::<String>()
         });
         assert_eq!(found.as_deref(), expected, "{before:?} {after:?}");
     }

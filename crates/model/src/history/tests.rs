@@ -317,29 +317,32 @@ fn single_redos_revert_single_undos_despite_moves_elsewhere() {
     let mut log = Steps::new();
     let made = log.change(Some(A), 1);
     let renamed = log.change(None, 2);
-    let said = log.change(Some(A), 3);
+    let message = log.change(Some(A), 3);
     let tagged = log.change(None, 4);
     for _ in 0..4 {
         log.undo();
     }
     let again: Vec<_> = (0..4).filter_map(|_| log.redo()).collect();
-    assert_eq!(again, [made, renamed, said, tagged]);
+    assert_eq!(again, [made, renamed, message, tagged]);
     assert_eq!(log.redo(), None);
 }
 
 #[test]
 fn one_redo_reverts_an_undo_although_its_take_moved_elsewhere() {
     let mut log = Steps::new();
-    let said = log.change(Some(A), 1);
+    let message = log.change(Some(A), 1);
     log.worktrees.insert(A);
     let switched = log.switch(B, 2);
     log.undo_in(Some(A));
     log.worktrees.clear();
-    assert!(!log.done(said));
+    assert!(!log.done(message));
     log.undo();
     assert!(!log.done(switched));
     log.redo();
-    assert!(log.done(switched) && !log.done(said), "the switch, and not what was undone in the other folder");
+    assert!(
+        log.done(switched) && !log.done(message),
+        "the switch, and not what was undone in the other folder"
+    );
 }
 
 /// Switches away from B, adds two steps to B, then switches back and adds one more.

@@ -42,7 +42,7 @@ pub enum TurnStep {
     Answered,
     /// A tool call needs the user's approval.
     #[n(2)]
-    Asked {
+    ApprovalRequested {
         /// The call.
         #[n(0)]
         call: String,

@@ -178,7 +178,7 @@ fn copy_with_an_existing_original_is_a_new_project() {
 }
 
 #[test]
-fn another_folder_at_a_known_path() {
+fn another_folder_at_a_known_path_is_another_project() {
     let replaced = ProjectVerdict::Replaced { formerly: id(1) };
     let record =
         |born, remote, now: &Folder| known(1, folder("/a", 7, born, None, remote), Some(now.clone()));

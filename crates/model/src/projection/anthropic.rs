@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::binding::Prefix;
 use super::request::{
-    Ask, Declared, Picture, Said, ThinkingField, Thoughts, budget, declared, description, number,
+    Ask, Declared, EncoderInput, Picture, ThinkingField, Thoughts, budget, declared, description, number,
     object_schema,
 };
 use super::seal::{Token, Wire};
@@ -16,12 +16,12 @@ use crate::settings::Effort;
 /// to which the provider has cached.
 const MARKED_MESSAGES: usize = 2;
 
-pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
+pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
     let mut body = json!({"model": ask.model, "max_tokens": ask.max_tokens.max(1), "stream": true});
     if !ask.system.trim().is_empty() {
         body["system"] = json!([{"type": "text", "text": ask.system}]);
     }
-    let Declared { tools, closed } = declared(said, ask);
+    let Declared { tools, closed } = declared(source, ask);
     if !tools.is_empty() {
         let tool = |tool: &super::ToolSpec| json!({"name": tool.name, "description": description(tool), "input_schema": object_schema(&tool.schema)});
         body["tools"] = tools.iter().map(tool).collect();
@@ -29,10 +29,10 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
             body["tool_choice"] = json!({"type": "none"});
         }
     }
-    let thinking = thinking(said, ask);
+    let thinking = thinking(source, ask);
     let thoughts = ask.thoughts == Thoughts::Accepted
         && thinking.as_ref().is_some_and(|thinking| thinking["type"] != "disabled");
-    body["messages"] = messages(said, ask, &body, thoughts).into();
+    body["messages"] = messages(source, ask, &body, thoughts).into();
     mark_all(&mut body, ask);
     match thinking {
         Some(thinking) => {
@@ -66,21 +66,21 @@ fn sample(body: &mut Value, ask: &Ask<'_>) {
 }
 
 /// The messages, with the thoughts that are still in their original place.
-fn messages(said: &Said<'_>, ask: &Ask<'_>, before: &Value, thoughts: bool) -> Vec<Value> {
+fn messages(source: &EncoderInput<'_>, ask: &Ask<'_>, before: &Value, thoughts: bool) -> Vec<Value> {
     let field = |name: &str| before.get(name).unwrap_or(&Value::Null);
     let mut prefix = Prefix::new(ask.model, field("system"), field("tools"));
     // Models with a thinking budget require the thought at the start of the turn, and bind none.
     let is_bound =
         ask.dialect.bound_thoughts && matches!(ask.dialect.thinking, ThinkingField::Adaptive { .. });
-    let mut messages = Vec::with_capacity(said.messages.len());
-    for message in said.messages {
+    let mut messages = Vec::with_capacity(source.messages.len());
+    for message in source.messages {
         let digest = (is_bound && thoughts && has_thoughts(message)).then(|| prefix.digest());
         let accepted = |part: &Part| {
             let bound_to =
                 || if let Part::Thinking { seal, .. } = part { seal.prefix.as_deref() } else { None };
             thoughts && (!is_bound || bound_to() == digest.as_deref())
         };
-        let message = encoded(message, said, ask, &accepted);
+        let message = encoded(message, source, ask, &accepted);
         if is_bound {
             prefix.push(&message);
         }
@@ -122,7 +122,7 @@ fn mark(block: &mut Value, ask: &Ask<'_>) {
 /// For adaptive models the request is the same throughout a turn, whether or not the answer began with a
 /// thought. With a thinking budget, the first answer since the user's message must begin with a thought,
 /// which is not the case after an edit or a change of model.
-fn thinking(said: &Said<'_>, ask: &Ask<'_>) -> Option<Value> {
+fn thinking(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Option<Value> {
     match ask.dialect.thinking {
         ThinkingField::Adaptive { always: false }
             if ask.thinking.is_some_and(|level| level.effort == Effort::Off) =>
@@ -140,7 +140,7 @@ fn thinking(said: &Said<'_>, ask: &Ask<'_>) -> Option<Value> {
         ThinkingField::Budget { least } => {
             let level = ask.thinking.filter(|level| level.effort != Effort::Off)?;
             let budget = budget(level, least, ask.max_tokens)?;
-            begins_with_thought(said, ask).then(|| json!({"type": "enabled", "budget_tokens": budget}))
+            begins_with_thought(source, ask).then(|| json!({"type": "enabled", "budget_tokens": budget}))
         }
         ThinkingField::None
         | ThinkingField::Effort
@@ -150,11 +150,11 @@ fn thinking(said: &Said<'_>, ask: &Ask<'_>) -> Option<Value> {
     }
 }
 
-fn begins_with_thought(said: &Said<'_>, ask: &Ask<'_>) -> bool {
+fn begins_with_thought(source: &EncoderInput<'_>, ask: &Ask<'_>) -> bool {
     let answers = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Result { .. }));
     let spoken =
-        said.messages.iter().rposition(|message| message.speaker == Speaker::User && !answers(message));
-    let begun = said.messages.get(spoken.map_or(0, |spoken| spoken + 1));
+        source.messages.iter().rposition(|message| message.speaker == Speaker::User && !answers(message));
+    let begun = source.messages.get(spoken.map_or(0, |spoken| spoken + 1));
     let sent = |part: &Part| ask.thoughts == Thoughts::Accepted && thought(part, ask).is_some();
     begun.is_none_or(|begun| begun.parts.first().is_some_and(sent))
 }
@@ -177,7 +177,12 @@ fn thought(part: &Part, ask: &Ask<'_>) -> Option<Value> {
     }
 }
 
-fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>, accepted: &dyn Fn(&Part) -> bool) -> Value {
+fn encoded(
+    message: &Message,
+    source: &EncoderInput<'_>,
+    ask: &Ask<'_>,
+    accepted: &dyn Fn(&Part) -> bool,
+) -> Value {
     // A thought after a call would look like one of another answer, and a thought after an omitted one would
     // not be in its original place.
     let mut accepts = true;
@@ -199,7 +204,7 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>, accepted: &dyn Fn(
             }
             Some(result)
         }
-        Part::Image { media, content } => Some(match said.picture(media, *content, ask) {
+        Part::Image { media, content } => Some(match source.picture(media, *content, ask) {
             Picture::Shown(media, data) => {
                 json!({"type": "image", "source": {"type": "base64", "media_type": media, "data": data}})
             }

@@ -5,21 +5,22 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::request::{
-    Ask, Declared, Picture, Said, ThinkingField, Thoughts, declared, description, number, object_schema,
+    Ask, Declared, EncoderInput, Picture, ThinkingField, Thoughts, declared, description, number,
+    object_schema,
 };
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker};
 use crate::settings::Effort;
 
-pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
-    let mut messages = Vec::with_capacity(said.messages.len() + 1);
+pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
+    let mut messages = Vec::with_capacity(source.messages.len() + 1);
     if !ask.system.trim().is_empty() {
         messages.push(json!({"role": "system", "content": ask.system}));
     }
-    let ids = CallIds::new(said, ask);
-    for message in said.messages {
+    let ids = CallIds::new(source, ask);
+    for message in source.messages {
         match message.speaker {
-            Speaker::User => messages.extend(of_user(message, said, ask, &ids)),
+            Speaker::User => messages.extend(of_user(message, source, ask, &ids)),
             Speaker::Assistant => messages.push(of_assistant(message, ask, &ids)),
         }
     }
@@ -29,7 +30,7 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
     }
     let limit = if ask.dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = ask.max_tokens.max(1).into();
-    let Declared { tools, closed } = declared(said, ask);
+    let Declared { tools, closed } = declared(source, ask);
     if !tools.is_empty() {
         let tool = |tool: &super::ToolSpec| {
             let function = json!({
@@ -90,7 +91,7 @@ impl<'a> CallIds<'a> {
     /// The length that Mistral requires. Ids of its own model are valid all the same.
     const MISTRAL: usize = 9;
 
-    fn new(said: &'a Said<'_>, ask: &Ask<'_>) -> Self {
+    fn new(source: &'a EncoderInput<'_>, ask: &Ask<'_>) -> Self {
         let nine = ask.dialect.nine_letter_ids;
         let fits = |call: &str, model: Option<&str>| {
             let alphanumeric = call.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -98,7 +99,7 @@ impl<'a> CallIds<'a> {
             call.len() <= Self::MOST && (valid || !nine)
         };
         let length = if nine { Self::MISTRAL } else { Self::MOST };
-        let parts = said.messages.iter().flat_map(|message| &message.parts);
+        let parts = source.messages.iter().flat_map(|message| &message.parts);
         let replaced = parts.filter_map(|part| match part {
             Part::Call { call, given: Some(given), model, .. }
                 if model.as_deref() == Some(ask.model) && is_plain(given) =>
@@ -123,7 +124,7 @@ pub(super) fn output(text: &str, failed: bool) -> String {
     if failed { format!("Error: {text}") } else { text.to_owned() }
 }
 
-fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, ids: &CallIds<'_>) -> Vec<Value> {
+fn of_user(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>, ids: &CallIds<'_>) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut content = Vec::new();
     for part in &message.parts {
@@ -132,7 +133,7 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, ids: &CallIds<'_>)
                 messages.push(json!({"role": "tool", "tool_call_id": ids.of(call), "content": output(text, *failed)}));
             }
             Part::Text { text, .. } => content.push(json!({"type": "text", "text": text})),
-            Part::Image { media, content: picture } => content.push(match said.picture(media, *picture, ask) {
+            Part::Image { media, content: picture } => content.push(match source.picture(media, *picture, ask) {
                 Picture::Shown(media, data) => {
                     json!({"type": "image_url", "image_url": {"url": format!("data:{media};base64,{data}")}})
                 }
@@ -159,7 +160,7 @@ fn plain(content: Vec<Value>) -> Value {
 
 fn of_assistant(message: &Message, ask: &Ask<'_>, ids: &CallIds<'_>) -> Value {
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
-    let mut reasoned = Reasoned::default();
+    let mut reasoned = ReasoningFields::default();
     for part in &message.parts {
         match part {
             Part::Text { text, .. } => texts.push(text.as_str()),
@@ -192,14 +193,14 @@ fn fitting<'a>(seal: Option<&'a Seal>, ask: &Ask<'_>) -> Option<&'a Seal> {
 
 /// The assistant's thoughts, by the field that they came in.
 #[derive(Default)]
-struct Reasoned<'a> {
+struct ReasoningFields<'a> {
     texts: Vec<&'a str>,
     reasoning: Vec<&'a str>,
     /// Texts and details of thoughts that have details.
     detailed: Vec<(&'a str, Vec<Value>)>,
 }
 
-impl<'a> Reasoned<'a> {
+impl<'a> ReasoningFields<'a> {
     fn add(&mut self, text: &'a str, seal: Option<&Seal>, ask: &Ask<'_>) {
         let Some(Seal { token: Token::Reasoned { field, details }, .. }) = seal else { return };
         let details = details.as_ref().and_then(Value::as_array);

@@ -86,7 +86,7 @@ impl Builder {
             Block::Text { text, .. } if text.trim().is_empty() => self.faithful = false,
             Block::Text { text, .. } => {
                 let seal = Seal::of_part(entry, block);
-                self.say(id, Part::Text { text: text.clone(), seal });
+                self.add_assistant_part(id, Part::Text { text: text.clone(), seal });
             }
             Block::Thinking { .. } | Block::Unknown { .. } => self.think(id, entry, block),
             Block::ToolCall { call, name, input, .. } => {
@@ -127,16 +127,19 @@ impl Builder {
         };
         match block {
             Block::Text { text, .. } if text.trim().is_empty() => {}
-            Block::Text { text, .. } => self.tell(id, text_part(labelled(text))),
+            Block::Text { text, .. } => self.add_user_part(id, text_part(labelled(text))),
             Block::ToolCall { name, input, .. } => {
-                self.tell(id, text_part(labelled(&format!("[call of the tool {name}]\n{}", input.as_str()))));
+                self.add_user_part(
+                    id,
+                    text_part(labelled(&format!("[call of the tool {name}]\n{}", input.as_str()))),
+                );
             }
             Block::ToolResult { call, text, failed, .. } => self.result(id, call, text, *failed),
             Block::Image { media, blob, .. } => {
                 if let Some(label) = label {
-                    self.tell(id, text_part(format!("[{label}: a picture]")));
+                    self.add_user_part(id, text_part(format!("[{label}: a picture]")));
                 }
-                self.tell(id, Part::Image { media: media.clone(), content: *blob });
+                self.add_user_part(id, Part::Image { media: media.clone(), content: *blob });
             }
             Block::Thinking { .. } | Block::Unknown { .. } => {}
         }
@@ -214,14 +217,14 @@ impl Builder {
         }
     }
 
-    fn say(&mut self, id: EntryId, part: Part) {
+    fn add_assistant_part(&mut self, id: EntryId, part: Part) {
         self.begin_answer();
         note(&mut self.assistant_entries, id);
         self.assistant.append(&mut self.thoughts);
         self.assistant.push(part);
     }
 
-    fn tell(&mut self, id: EntryId, part: Part) {
+    fn add_user_part(&mut self, id: EntryId, part: Part) {
         self.end_answer(id);
         self.user.push(part);
     }
@@ -233,7 +236,10 @@ impl Builder {
             round.result = Some((text.to_owned(), failed));
             self.end_answer(id);
         } else if !text.trim().is_empty() {
-            self.tell(id, text_part(format!("[result of a tool call that is not shown here]\n{text}")));
+            self.add_user_part(
+                id,
+                text_part(format!("[result of a tool call that is not shown here]\n{text}")),
+            );
         }
     }
 

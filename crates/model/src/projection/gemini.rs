@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::request::{
-    Ask, Declared, Picture, Said, ThinkingField, Thoughts, budget, declared, description, number,
+    Ask, Declared, EncoderInput, Picture, ThinkingField, Thoughts, budget, declared, description, number,
 };
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker, schema};
@@ -15,13 +15,13 @@ const MOST_BUDGET: u32 = 24_576;
 /// Google's documented placeholder for the signatures of calls that another model made.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
-pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
-    let contents: Vec<Value> = said.messages.iter().map(|message| encoded(message, said, ask)).collect();
+pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
+    let contents: Vec<Value> = source.messages.iter().map(|message| encoded(message, source, ask)).collect();
     let mut body = json!({"contents": contents});
     if !ask.system.trim().is_empty() {
         body["systemInstruction"] = json!({"parts": [{"text": ask.system}]});
     }
-    let Declared { tools, closed } = declared(said, ask);
+    let Declared { tools, closed } = declared(source, ask);
     if !tools.is_empty() {
         let declaration = |tool: &super::ToolSpec| {
             let mut declaration = json!({"name": tool.name, "description": description(tool)});
@@ -71,7 +71,7 @@ fn thinking(ask: &Ask<'_>) -> Option<Value> {
     }
 }
 
-fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
+fn encoded(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
     let mut parts: Vec<Value> = Vec::with_capacity(message.parts.len());
     let mut first_call = true;
     for part in &message.parts {
@@ -92,7 +92,7 @@ fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
                 let response = json!({"id": call, "name": name, "response": {field: text}});
                 parts.push(json!({"functionResponse": response}));
             }
-            Part::Image { media, content } => parts.push(match said.picture(media, *content, ask) {
+            Part::Image { media, content } => parts.push(match source.picture(media, *content, ask) {
                 Picture::Shown(media, data) => json!({"inlineData": {"mimeType": media, "data": data}}),
                 Picture::Document(data) => json!({"inlineData": {"mimeType": PDF, "data": data}}),
                 Picture::Missing(note) => json!({"text": note}),

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_spelled_as_everyone_accepts_them() {
+    fn tool_names_are_valid_for_every_provider() {
         for (name, expected) in [
             ("read", "read"),
             ("mcp/server.tool", "mcp_server_tool"),
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn the_same_name_again_and_again_costs_no_more_each_time() {
+    fn repeated_names_take_constant_time() {
         let mut names = CallNames::default();
         let last = (0..200_000).map(|_| names.name("call_1")).last();
         assert_eq!(last.as_deref(), Some("call_1_200000"));
     }
 
     #[test]
-    fn no_two_calls_share_a_name() {
+    fn call_names_are_unique() {
         let mut names = CallNames::default();
         let long = "y".repeat(80);
         let given = ["a", "a", "a_2", "a", "", "", "é", "_", &long, &long];

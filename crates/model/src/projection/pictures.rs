@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_count_by_the_documented_examples() {
+    fn picture_tokens_match_the_documented_examples() {
         let check = |wire: Wire, (width, height): (u32, u32), expected: u64| {
             let found = picture_tokens(wire, "image/png", &png(width, height));
             assert_eq!(found, expected, "{wire:?} {width}×{height}");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_from_every_format() {
+    fn picture_sizes_are_read_from_every_format() {
         assert_eq!(size(b"GIF89a\x05\x00\x07\x01"), Some((5, 263)));
         let jpeg = b"\xFF\xD8\xFF\xE0\x00\x04ab\xFF\xC0\x00\x11\x08\x00\x07\x01\x05\x03";
         assert_eq!(size(jpeg), Some((261, 7)));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_count_by_their_pages() {
+    fn document_tokens_depend_on_the_pages() {
         let check = |bytes: &[u8], gemini: u64| {
             assert_eq!(picture_tokens(Wire::Gemini, PDF, bytes), gemini * 258);
         };

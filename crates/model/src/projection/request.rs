@@ -199,17 +199,17 @@ pub fn request(
     pictures: &dyn Fn(ContentId) -> Option<Vec<u8>>,
 ) -> Value {
     let messages = framed(conversation);
-    let said = Said { messages: &messages, pictures };
+    let source = EncoderInput { messages: &messages, pictures };
     match ask.wire {
-        Wire::Anthropic => anthropic::body(&said, ask),
-        Wire::Chat => chat::body(&said, ask),
-        Wire::Responses => responses::body(&said, ask),
-        Wire::Gemini => gemini::body(&said, ask),
+        Wire::Anthropic => anthropic::body(&source, ask),
+        Wire::Chat => chat::body(&source, ask),
+        Wire::Responses => responses::body(&source, ask),
+        Wire::Gemini => gemini::body(&source, ask),
     }
 }
 
 /// The messages and pictures that an encoder writes.
-pub(super) struct Said<'a> {
+pub(super) struct EncoderInput<'a> {
     pub(super) messages: &'a [Cow<'a, Message>],
     pictures: &'a dyn Fn(ContentId) -> Option<Vec<u8>>,
 }
@@ -223,7 +223,7 @@ pub(super) enum Picture {
     Missing(String),
 }
 
-impl Said<'_> {
+impl EncoderInput<'_> {
     pub(super) fn picture(&self, media: &str, content: ContentId, ask: &Ask<'_>) -> Picture {
         let media = media.trim().to_ascii_lowercase();
         let media = if media == "image/jpg" { "image/jpeg".to_owned() } else { media };
@@ -290,14 +290,14 @@ pub(super) struct Declared {
     pub(super) closed: bool,
 }
 
-pub(super) fn declared(said: &Said<'_>, ask: &Ask<'_>) -> Declared {
+pub(super) fn declared(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Declared {
     let mut seen = BTreeSet::new();
     let renamed = ask.tools.iter().map(|tool| ToolSpec { name: tool_name(&tool.name), ..tool.clone() });
     let tools: Vec<ToolSpec> = renamed.filter(|tool| seen.insert(tool.name.clone())).collect();
     if !tools.is_empty() {
         return Declared { tools, closed: false };
     }
-    let parts = said.messages.iter().flat_map(|message| &message.parts);
+    let parts = source.messages.iter().flat_map(|message| &message.parts);
     let called: BTreeSet<&str> = parts
         .filter_map(|part| match part {
             Part::Call { name, .. } => Some(name.as_str()),

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::chat::output;
 use super::request::{
-    Ask, Declared, Picture, Said, ThinkingField, Thoughts, declared, description, number, object_schema,
+    Ask, Declared, EncoderInput, Picture, ThinkingField, Thoughts, declared, description, number,
+    object_schema,
 };
 use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker};
@@ -15,12 +16,12 @@ use crate::entry::PDF;
 /// The minimum output limit.
 const LEAST_TOKENS: u32 = 16;
 
-pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
+pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
     let mut input = Vec::new();
     let mut reasoned = HashSet::new();
-    for message in said.messages {
+    for message in source.messages {
         match message.speaker {
-            Speaker::User => of_user(message, said, ask, &mut input),
+            Speaker::User => of_user(message, source, ask, &mut input),
             Speaker::Assistant => of_assistant(message, ask, &mut reasoned, &mut input),
         }
     }
@@ -34,7 +35,7 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
     if !ask.system.trim().is_empty() {
         body["instructions"] = ask.system.into();
     }
-    let Declared { tools, closed } = declared(said, ask);
+    let Declared { tools, closed } = declared(source, ask);
     if !tools.is_empty() {
         let tool = |tool: &super::ToolSpec| {
             json!({
@@ -68,7 +69,7 @@ pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
     body
 }
 
-fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, input: &mut Vec<Value>) {
+fn of_user(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>, input: &mut Vec<Value>) {
     let mut content = Vec::new();
     for part in &message.parts {
         match part {
@@ -78,7 +79,7 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, input: &mut Vec<Va
             }
             Part::Text { text, .. } => content.push(json!({"type": "input_text", "text": text})),
             Part::Image { media, content: picture } => {
-                content.push(match said.picture(media, *picture, ask) {
+                content.push(match source.picture(media, *picture, ask) {
                     Picture::Shown(media, data) => {
                         let url = format!("data:{media};base64,{data}");
                         json!({"type": "input_image", "image_url": url, "detail": "auto"})

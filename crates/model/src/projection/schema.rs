@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_known_files_remain() {
+    fn only_known_fields_of_a_schema_remain() {
         let check =
             |schema: Value, expected: Option<Value>| assert_eq!(parameters(&schema), expected, "{schema}");
         check(json!({"type": "object", "properties": {}}), None);

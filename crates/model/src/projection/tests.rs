@@ -135,7 +135,7 @@ fn entries_become_messages_that_alternate() {
 }
 
 #[test]
-fn no_half_of_a_call_is_left_over() {
+fn no_call_without_result_and_no_result_without_call_is_sent() {
     let check = |list: Value, expected: &[&str]| assert_eq!(shown(&list), expected, "{list:#}");
     // Without its result.
     check(
@@ -185,7 +185,7 @@ fn no_half_of_a_call_is_left_over() {
 }
 
 #[test]
-fn thoughts_go_back_only_to_who_sealed_them() {
+fn thoughts_are_sent_only_to_the_provider_that_signed_them() {
     let tools = tool();
     let thinking = |entry: Value, change: &dyn Fn(&mut Ask<'_>)| {
         let mut ask = Ask { thinking: Some(thinking_for(2_000)), ..ask(Wire::Anthropic, &tools) };
@@ -225,7 +225,7 @@ fn adaptive() -> Dialect {
 }
 
 #[test]
-fn adaptive_thinking_stays_on_whatever_an_answer_began_with() {
+fn adaptive_thinking_stays_on_during_a_turn() {
     let tools = tool();
     let asked = |thinking: Option<Effort>, list: Value| {
         let ask = Ask {
@@ -247,7 +247,7 @@ fn adaptive_thinking_stays_on_whatever_an_answer_began_with() {
 }
 
 #[test]
-fn a_bound_thought_goes_back_only_behind_the_request_that_it_answers() {
+fn a_bound_thought_is_sent_only_after_the_request_it_answers() {
     let tools = tool();
     let ask = Ask { dialect: adaptive(), ..ask(Wire::Anthropic, &tools) };
     let first = sent(&json!([user("go")]), &ask);
@@ -268,7 +268,7 @@ fn a_bound_thought_goes_back_only_behind_the_request_that_it_answers() {
 }
 
 #[test]
-fn reasoning_goes_back_in_the_field_that_it_came_in() {
+fn reasoning_is_sent_back_in_the_field_it_arrived_in() {
     let tools = tool();
     let details = json!([
         {"type": "reasoning.text", "index": 0, "text": "one", "format": "f"},
@@ -317,7 +317,7 @@ fn reasoning_goes_back_in_the_field_that_it_came_in() {
 }
 
 #[test]
-fn ids_of_another_models_calls_are_spelled_as_the_provider_takes_them() {
+fn call_ids_of_other_models_are_adapted_to_the_provider() {
     let tools = tool();
     let dialect = Dialect { nine_letter_ids: true, ..Dialect::of(Wire::Chat) };
     let list = json!([user("x"), answer(json!([call("toolu_01ABC"), call("abcDEF123")])), {"role": "Tool", "blocks": [result("toolu_01ABC", "A")]}]);
@@ -334,7 +334,7 @@ fn ids_of_another_models_calls_are_spelled_as_the_provider_takes_them() {
 }
 
 #[test]
-fn a_long_call_id_goes_back_unchanged_where_the_wire_accepts_it() {
+fn a_long_call_id_is_unchanged_if_the_wire_accepts_it() {
     let tools = tool();
     // Recorded: xAI's ids have 42 characters.
     let id = "call-e90191c4-4a4c-44c2-92f5-98caf16932b6-0";
@@ -347,7 +347,7 @@ fn a_long_call_id_goes_back_unchanged_where_the_wire_accepts_it() {
 }
 
 #[test]
-fn effort_is_asked_for_as_each_provider_takes_it() {
+fn effort_is_encoded_for_each_provider() {
     let check = |wire, thinking, effort, pointer: &str, expected: Value| {
         let effort_words = EffortWords { off: "none", max: "xhigh" };
         let dialect = Dialect { thinking, effort_words, ..Dialect::of(wire) };
@@ -394,7 +394,7 @@ fn fields_of_schemas_and_arguments_keep_their_order() {
 }
 
 #[test]
-fn each_wire_gets_its_own_seals() {
+fn each_wire_gets_its_own_signatures() {
     let tools = tool();
     let part = |kind: Value, extra: Value| {
         let mut part = kind;
@@ -437,7 +437,7 @@ fn each_wire_gets_its_own_seals() {
 }
 
 #[test]
-fn the_user_has_the_first_and_the_last_word_and_tools_are_declared() {
+fn a_request_starts_and_ends_with_the_user_and_declares_tools() {
     for wire in Wire::ALL {
         for list in [json!([]), json!([answer(json!([text("hello")]))]), json!([answer(json!([call("a")]))])]
         {
@@ -449,7 +449,7 @@ fn the_user_has_the_first_and_the_last_word_and_tools_are_declared() {
 }
 
 #[test]
-fn places_to_cache_up_to_move_and_nothing_else_does() {
+fn only_cache_breakpoints_move_between_requests() {
     let tools = tool();
     let mut list = vec![user("one"), answer(json!([text("1")])), user("two")];
     let marks = |body: &Value| body.to_string().matches("cache_control").count();
@@ -466,7 +466,7 @@ fn places_to_cache_up_to_move_and_nothing_else_does() {
 }
 
 #[test]
-fn pictures_are_shown_where_they_can_be() {
+fn pictures_are_sent_where_the_wire_accepts_them() {
     let blob = ContentId::of(Kind::Blob, b"x");
     let list = json!([{"role": "User", "blocks": [{"type": "image", "media": "image/png", "blob": blob}]}]);
     let conversation = converse(&entries(&list));
@@ -483,7 +483,7 @@ fn pictures_are_shown_where_they_can_be() {
 }
 
 #[test]
-fn documents_go_to_wires_that_take_them_and_are_named_elsewhere() {
+fn documents_are_sent_where_accepted_and_named_elsewhere() {
     let blob = ContentId::of(Kind::Blob, b"x");
     let list =
         json!([{"role": "User", "blocks": [{"type": "image", "media": "application/pdf", "blob": blob}]}]);
@@ -513,7 +513,7 @@ fn documents_go_to_wires_that_take_them_and_are_named_elsewhere() {
 }
 
 #[test]
-fn sampling_is_asked_for_as_each_provider_takes_it() {
+fn sampling_is_encoded_for_each_provider() {
     let check = |wire, dialect, expected: &[(&str, Value)]| {
         let ask = Ask { dialect, temperature: Some(1.5), top_p: Some(0.5), ..ask(wire, &[]) };
         let body = sent(&json!([user("x")]), &ask);

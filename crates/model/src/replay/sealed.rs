@@ -94,9 +94,9 @@ pub(super) fn restore_paths<O: Objects + ?Sized>(
     for root in &present.roots {
         let here = sealed_of(additions, Some(root))?;
         let there = sealed_of(additions, target.root(&root.name))?;
-        let meant =
+        let expected =
             |path: &TreePath| selection.covers(&RootPath { root: root.name.clone(), path: path.clone() });
-        let carried = sealed_changes(&here, &there).into_iter().filter(|(path, ..)| meant(path));
+        let carried = sealed_changes(&here, &there).into_iter().filter(|(path, ..)| expected(path));
         let carried = carried.map(|(path, before, after)| {
             let mut found = SealedPathState {
                 present: Some(before.clone()),

@@ -92,14 +92,14 @@ pub fn pair_renames(
     objects: &(impl Objects + ?Sized),
     differences: Vec<Difference>,
 ) -> Result<Vec<PathChange>, ObjectError> {
-    let held = |node: &Option<Node>| node.as_ref().is_some_and(|node| !node.is_folder());
+    let is_leaf = |node: &Option<Node>| node.as_ref().is_some_and(|node| !node.is_folder());
     let (mut went, mut came, mut rest) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     for difference in differences {
         match difference {
-            Difference { path, before, after: None } if held(&before) => {
+            Difference { path, before, after: None } if is_leaf(&before) => {
                 went.extend(before.map(|node| (path, node)));
             }
-            Difference { path, before: None, after } if held(&after) => {
+            Difference { path, before: None, after } if is_leaf(&after) => {
                 came.extend(after.map(|node| (path, node)));
             }
             other => rest.push(PathChange::from(other)),

@@ -39,12 +39,12 @@ static LONG: LazyLock<(MemoryObjects, List<EntryCell>)> = LazyLock::new(|| {
 });
 
 /// Counts node reads.
-struct Counted<'a> {
+struct CountingReads<'a> {
     objects: &'a MemoryObjects,
     reads: Counter<usize>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountingReads<'a> {
     fn new(objects: &'a MemoryObjects) -> Self {
         Self { objects, reads: Counter::new(0) }
     }
@@ -57,7 +57,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Objects for Counted<'_> {
+impl Objects for CountingReads<'_> {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         self.reads.set(self.reads.get() + 1);
         self.objects.bytes(kind, id)
@@ -116,7 +116,7 @@ fn no_op_changes_write_nothing() {
 #[test]
 fn reading_opens_one_path() {
     let (memory, list) = &*LONG;
-    let counted = Counted::new(memory);
+    let counted = CountingReads::new(memory);
     for number in [0, 1, 4711, ENTRIES - 1] {
         let (got, reads) = counted.during(|| list.get(&counted, number).expect("all nodes are stored"));
         assert_eq!(got, Some(entry(number, 0)));
@@ -144,7 +144,7 @@ fn finding_opens_one_path_even_after_inserts_everywhere() {
     }
     let mut memory = memory.clone();
     memory.insert_all(additions.into_new());
-    let counted = Counted::new(&memory);
+    let counted = CountingReads::new(&memory);
     for number in [0, 1, 4711, 31_415, ENTRIES - 1] {
         let (found, reads) =
             counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are stored"));
@@ -165,7 +165,7 @@ fn comparing_opens_only_differing_nodes() {
         }
         let mut both = memory.clone();
         both.insert_all(additions.into_new());
-        let counted = Counted::new(&both);
+        let counted = CountingReads::new(&both);
         let (hunks, reads) =
             counted.during(|| List::diff(&counted, list, &new).expect("all nodes are stored"));
         let changed: Vec<u64> =
@@ -173,7 +173,7 @@ fn comparing_opens_only_differing_nodes() {
         assert_eq!(changed, places);
         assert!(reads < 60 * places.len(), "{reads} nodes for {places:?}");
     }
-    let counted = Counted::new(memory);
+    let counted = CountingReads::new(memory);
     let (hunks, reads) = counted.during(|| List::diff(&counted, list, list).expect("nothing is read"));
     assert!(hunks.is_empty() && reads == 0);
 }

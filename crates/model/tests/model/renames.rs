@@ -47,14 +47,14 @@ fn changes(before: Files<'_>, after: Files<'_>) -> Vec<PathChange> {
 
 #[track_caller]
 fn check(before: Files<'_>, after: Files<'_>, expected: &[&str]) {
-    let told: Vec<String> = changes(before, after)
+    let described: Vec<String> = changes(before, after)
         .iter()
         .map(|change| {
             let from = change.from.as_ref().map(|from| format!("{from} → ")).unwrap_or_default();
             format!("{:?} {from}{}", change.kind(), change.path)
         })
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(described, expected);
 }
 
 const LONG: &str = "one line\nanother line\na third line\na fourth line\n";

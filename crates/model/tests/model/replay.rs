@@ -229,12 +229,12 @@ proptest! {
 }
 
 /// Objects in memory that count the bytes read.
-struct Counted<'memory> {
+struct CountingMemory<'memory> {
     memory: &'memory MemoryObjects,
     read: std::cell::Cell<usize>,
 }
 
-impl Objects for Counted<'_> {
+impl Objects for CountingMemory<'_> {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<std::sync::Arc<[u8]>, ObjectError> {
         let bytes = self.memory.bytes(kind, id)?;
         self.read.set(self.read.get() + bytes.len());
@@ -249,7 +249,7 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
         (0..count).map(|number| (path(number), format!("{number}\n"))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&files));
-    let counted = Counted { memory: &world.memory, read: std::cell::Cell::new(0) };
+    let counted = CountingMemory { memory: &world.memory, read: std::cell::Cell::new(0) };
     let step = FileStep::new;
     let undo = ReplayPlan::of(vec![step(full, empty)]);
     let redo = ReplayPlan { back: vec![step(empty, full)], ..ReplayPlan::of(vec![step(empty, full)]) };

@@ -134,7 +134,7 @@ trait Job: Send {
 struct QueuedJob<J, T, E> {
     job: Option<J>,
     result: Option<Result<T, WriteError<E>>>,
-    tell: Sender<Signal<T, E>>,
+    sender: Sender<Signal<T, E>>,
 }
 
 /// A message to a waiting caller.
@@ -171,11 +171,11 @@ where
             (None, Ok(())) => Err(WriteError::Store(StoreError::Poisoned)),
         };
         // An error means that the caller no longer waits.
-        let _ = self.tell.send(Signal::Done(answer));
+        let _ = self.sender.send(Signal::Done(answer));
     }
 
     fn call(&self) {
-        let _ = self.tell.send(Signal::Lead);
+        let _ = self.sender.send(Signal::Lead);
     }
 }
 
@@ -214,17 +214,17 @@ impl Writer {
         E: Send + 'static,
     {
         self.check_usable()?;
-        let (tell, told) = channel();
+        let (sender, signals) = channel();
         let leads = {
             let mut queue = self.queue();
-            queue.waiting.push_back(Box::new(QueuedJob { job: Some(job), result: None, tell }));
+            queue.waiting.push_back(Box::new(QueuedJob { job: Some(job), result: None, sender }));
             !std::mem::replace(&mut queue.has_leader, true)
         };
         if leads {
             self.lead();
         }
         loop {
-            match told.recv() {
+            match signals.recv() {
                 Ok(Signal::Lead) => self.lead(),
                 Ok(Signal::Done(answer)) => return answer,
                 Err(_) => return Err(StoreError::Poisoned.into()),

@@ -225,21 +225,21 @@ mod tests {
         assert_eq!(store.key_file(), place.path().canonicalize().expect("a folder").join("store.key"));
         for bytes in [&b""[..], b"TOKEN=secret", &vec![7; PART as usize + 1]] {
             let (file, objects) = sealer.seal(b".env", bytes, 0o600).expect("sealed");
-            let mut held = MemoryObjects::default();
-            held.insert_all(objects.clone());
+            let mut memory = MemoryObjects::default();
+            memory.insert_all(objects.clone());
             assert!(objects.iter().all(|object| !contains(&object.bytes, b"TOKEN") || bytes.is_empty()));
             // Reading the key again gives the same key.
             let again = store.sealer().expect("a key lookup").expect("a key");
-            assert_eq!(again.open(&held, b".env", &file).as_deref(), Ok(bytes));
+            assert_eq!(again.open(&memory, b".env", &file).as_deref(), Ok(bytes));
             if !bytes.is_empty() {
-                assert_eq!(again.open(&held, b"other", &file), Err(OpenSealedError::OtherKey));
+                assert_eq!(again.open(&memory, b"other", &file), Err(OpenSealedError::OtherKey));
                 assert_eq!(
                     again.open(&MemoryObjects::default(), b".env", &file),
                     Err(OpenSealedError::Missing)
                 );
             }
             let other = Sealer::new(&[1; KEY_BYTES]);
-            assert_eq!(other.open(&held, b".env", &file), Err(OpenSealedError::OtherKey));
+            assert_eq!(other.open(&memory, b".env", &file), Err(OpenSealedError::OtherKey));
             // The same bytes at the same path are the same object; at another path they are not.
             let (second, _) = sealer.seal(b".env", bytes, 0o600).expect("sealed");
             assert_eq!(second, file);

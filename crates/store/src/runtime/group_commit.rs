@@ -82,7 +82,7 @@ impl RuntimeDatabase {
         durability: Durability,
         job: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (tell, told) = channel();
+        let (tell, signals) = channel();
         let caller = tell.clone();
         let job: Job = Box::new(move |connection| {
             let ran = connection.map(|connection| catch_unwind(AssertUnwindSafe(|| job(connection))));
@@ -110,7 +110,7 @@ impl RuntimeDatabase {
             self.lead();
         }
         loop {
-            match told.recv() {
+            match signals.recv() {
                 Ok(Signal::Lead) => self.lead(),
                 Ok(Signal::Done(answer)) => return answer,
                 Err(_) => return Err(StoreError::Poisoned),

@@ -162,9 +162,9 @@ mod tests {
         let turn = TurnId::from_bytes([7; 16]);
         let alive = || store.is_alive(turn).expect("a probe");
         assert!(!alive());
-        let held = store.lock_alive(turn).expect("a lock file");
+        let lock = store.lock_alive(turn).expect("a lock file");
         assert!(alive());
-        drop(held);
+        drop(lock);
         assert!(!alive());
         let name = "../a server, any text";
         let served = store.lock_alive_as(name).expect("a lock file");
@@ -180,10 +180,10 @@ mod tests {
         let (one, other) =
             (Store::open(folder.path()).expect("a store"), Store::open(folder.path()).expect("a store"));
         let take = TakeId::from_bytes([7; 16]);
-        let held = one.lease_turn(take).expect("a lock file").expect("a free take");
+        let lock = one.lease_turn(take).expect("a lock file").expect("a free take");
         assert!(other.lease_turn(take).expect("a lock file").is_none());
         assert!(other.lease_turn(TakeId::from_bytes([8; 16])).expect("a lock file").is_some());
-        drop(held);
+        drop(lock);
         assert!(other.lease_turn(take).expect("a lock file").is_some());
     }
 }

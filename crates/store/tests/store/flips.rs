@@ -93,7 +93,7 @@ fn flipped_and_truncated_bytes_are_never_served_silently() {
         put(&folder, &damaged);
         match outcome(&folder, &original) {
             Ok(outcome) => *outcomes.entry(format!("{outcome:?}")).or_default() += 1,
-            Err(said) => panic!("round {round}, {what}: {said}"),
+            Err(error) => panic!("round {round}, {what}: {error}"),
         }
     }
     // Both must occur, or the test checks nothing. `ProjectChange` is rare.

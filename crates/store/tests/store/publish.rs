@@ -90,11 +90,11 @@ fn eight_writers_lose_nothing() {
             });
         }
     });
-    let mut said: Vec<String> =
+    let mut entries: Vec<String> =
         entries(&stores[1], shared).into_iter().skip(before).map(|(_, _, text)| text).collect();
-    said.sort_unstable();
-    said.dedup();
-    assert_eq!(said.len(), 8 * EACH);
+    entries.sort_unstable();
+    entries.dedup();
+    assert_eq!(entries.len(), 8 * EACH);
     assert_clean(&stores[0]);
 }
 

@@ -12,7 +12,7 @@ fn secret_is_on_disk(folder: &Folder) -> bool {
 }
 
 /// A thread with a secret in an entry, a draft and a title, and with text that another thread shares.
-fn with_secret(store: &Store) -> (Grown, retake_model::id::ThreadId) {
+fn with_secret(store: &Store) -> (SampleProject, retake_model::id::ThreadId) {
     let grown = grow(store);
     let thread = create(store, grown.project, "Deploy");
     let take = active(store, thread);
@@ -49,8 +49,8 @@ fn a_purged_thread_leaves_no_bytes() {
     assert!(project.current.is_some_and(|current| current != thread), "another thread is current now");
     // Followers of the log see the purge.
     let last = reading.queries().last_sequence().expect("readable");
-    let told = reading.queries().operations_since(last - 1, 10).expect("readable");
-    assert!(matches!(told.as_slice(), [(_, _, None)]));
+    let operations = reading.queries().operations_since(last - 1, 10).expect("readable");
+    assert!(matches!(operations.as_slice(), [(_, _, None)]));
     drop(reading);
     assert_clean(&store);
     assert_eq!(store.purge_threads(&[thread]).expect("purge succeeds"), PurgeReport::default());
@@ -87,8 +87,8 @@ fn redacted_content_is_gone_and_its_history_works() {
     let texts: Vec<String> = entries(&store, thread).into_iter().map(|entry| entry.2).collect();
     assert_eq!(texts, ["[redacted]", "answer 3"]);
     assert_clean(&store);
-    publish(&store, thread, Next::Undo);
-    publish(&store, thread, Next::Redo);
+    publish(&store, thread, NextOperation::Undo);
+    publish(&store, thread, NextOperation::Redo);
     assert_clean(&store);
     let again = store.redact(&[(Kind::Entry, secret)], now).expect("redaction succeeds");
     assert_eq!((again.objects, again.log), (0, WalState::Emptied));

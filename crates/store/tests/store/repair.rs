@@ -126,9 +126,9 @@ fn a_lost_list_node_costs_only_its_entries() {
     let store = folder.open();
     let thread = create(&store, grow(&store).project, "long");
     let take = active(&store, thread);
-    let said: Vec<String> = (0..200).map(|turn| format!("turn {turn}")).collect();
+    let messages: Vec<String> = (0..200).map(|turn| format!("turn {turn}")).collect();
     let new = |text: &String| EntryVersion::from_text("User", text, Timestamp::from_millis(START)).into();
-    let entries_to_add = said.iter().map(new).collect();
+    let entries_to_add = messages.iter().map(new).collect();
     publish(&store, thread, Command::AddEntries { take, at: InsertPosition::End, entries: entries_to_add });
     publish(&store, thread, Command::Pin { pinned: true });
     let before = entries(&store, thread);
@@ -226,7 +226,7 @@ fn a_log_with_a_gap_keeps_all_other_operations() {
     assert_eq!(entries(&store, thread), before);
     // Undo works across the gap.
     for _ in 0..4 {
-        publish(&store, thread, Next::Undo);
+        publish(&store, thread, NextOperation::Undo);
     }
     assert_clean(&store);
 }

@@ -141,7 +141,7 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
         )
         .expect("damage planted");
     }),
-    ("a tally altered", &["row_checksums_differ"], |raw| {
+    ("an altered row checksum", &["row_checksums_differ"], |raw| {
         run(raw, "UPDATE tally SET digest = digest + 1 WHERE kind = 13");
     }),
     ("a project's path altered", &["project_damaged"], |raw| {
@@ -157,8 +157,8 @@ fn every_kind_of_damage_is_found() {
         grow(&store);
         plant(&folder.raw());
         let verified = verify(&store);
-        let said: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
-        assert_eq!(codes(&verified), *expected, "{name}: {said:#?}");
+        let problems: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(codes(&verified), *expected, "{name}: {problems:#?}");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::views::look_at;
 use retake_testing::Sandbox;
 
 #[test]
-fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
+fn blame_shows_the_prompt_of_each_line_and_links_to_it() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "edits");
@@ -32,8 +32,8 @@ fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
     // Links to the entry itself.
     browser.click("#blame tbody:nth-of-type(2) .who a");
     browser.until("location.hash && document.activeElement.id === location.hash.slice(1)");
-    let said = browser.value("document.activeElement.textContent");
-    assert!(said.as_str().is_some_and(|said| said.contains("edit a.txt")), "{said}");
+    let shown = browser.value("document.activeElement.textContent");
+    assert!(shown.as_str().is_some_and(|shown| shown.contains("edit a.txt")), "{shown}");
 
     // A line that no longer exists links to its version.
     let entries = studio.texts().len();
@@ -47,7 +47,7 @@ fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
 }
 
 #[test]
-fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
+fn blame_has_an_address_and_is_loaded_in_bounded_pieces() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.choose("#approve", "all");
@@ -75,7 +75,7 @@ fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
 }
 
 #[test]
-fn a_change_of_very_many_files_is_told_and_not_drawn_whole() {
+fn a_change_of_very_many_files_is_summarised() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.choose("#approve", "all");
@@ -94,7 +94,7 @@ fn a_change_of_very_many_files_is_told_and_not_drawn_whole() {
 }
 
 #[test]
-fn what_a_snapshot_could_not_hold_is_told() {
+fn excluded_files_are_listed() {
     let sandbox = Sandbox::new();
     sandbox.write(".gitignore", "ignored.txt\n");
     sandbox.write("ignored.txt", "nobody looks\n");

@@ -162,14 +162,14 @@ impl Browser {
     }
 
     /// Presses a key with modifiers, wherever the focus is.
-    pub(crate) fn press(&self, held: &[Key], key: char) {
+    pub(crate) fn press(&self, modifiers: &[Key], key: char) {
         let mut keys = KeyActions::new("keyboard".to_owned());
-        for held in held {
-            keys = keys.then(KeyAction::Down { value: (*held).into() });
+        for modifier in modifiers {
+            keys = keys.then(KeyAction::Down { value: (*modifier).into() });
         }
         keys = keys.then(KeyAction::Down { value: key }).then(KeyAction::Up { value: key });
-        for held in held.iter().rev() {
-            keys = keys.then(KeyAction::Up { value: (*held).into() });
+        for modifier in modifiers.iter().rev() {
+            keys = keys.then(KeyAction::Up { value: (*modifier).into() });
         }
         self.done(self.client.perform_actions(keys));
     }

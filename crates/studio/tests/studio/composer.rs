@@ -3,7 +3,7 @@
 use crate::studio::Studio;
 
 #[test]
-fn a_call_shows_what_it_would_do_and_waits() {
+fn a_call_shows_its_effect_and_waits_for_approval() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "ask");
@@ -39,7 +39,7 @@ fn a_call_shows_what_it_would_do_and_waits() {
 }
 
 #[test]
-fn what_a_turn_may_do_is_chosen_before_it_begins() {
+fn the_approval_mode_is_chosen_before_a_turn() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "none");
@@ -54,7 +54,7 @@ fn what_a_turn_may_do_is_chosen_before_it_begins() {
 }
 
 #[test]
-fn a_turn_that_runs_is_told_something_and_stopped() {
+fn a_running_turn_is_steered_and_stopped() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.send("say before\nwait 60");
@@ -77,7 +77,7 @@ fn a_turn_that_runs_is_told_something_and_stopped() {
 }
 
 #[test]
-fn a_turn_hears_what_it_is_told() {
+fn a_steering_message_reaches_the_turn() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.choose("#approve", "all");
@@ -94,7 +94,7 @@ fn a_turn_hears_what_it_is_told() {
 }
 
 #[test]
-fn a_picture_goes_along() {
+fn a_picture_is_sent_with_the_prompt() {
     // A minimal image of one pixel.
     const PIXEL: &[u8] = &[
         0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0,
@@ -138,8 +138,8 @@ fn a_picture_goes_along() {
     let drop = "given.items.add(new File(['text'], 'notes.txt', {type: 'text/plain'}));
         return !document.getElementById('conversation').dispatchEvent(
             new DragEvent('drop', {dataTransfer: given, bubbles: true, cancelable: true}));";
-    let held = studio.browser.run(&format!("{given} {drop}"), &pixel);
-    assert_eq!(held, true, "a browser would open the file");
+    let prevented = studio.browser.run(&format!("{given} {drop}"), &pixel);
+    assert_eq!(prevented, true, "a browser would open the file");
     studio.send("say seen");
     studio
         .browser
@@ -159,7 +159,7 @@ fn a_picture_goes_along() {
 }
 
 #[test]
-fn the_first_steps_are_one_click_away() {
+fn an_empty_thread_offers_examples() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.click("[data-act=try]");

@@ -6,7 +6,7 @@ use crate::studio::Studio;
 use retake_testing::interrupted_move;
 
 #[test]
-fn a_draft_outlives_a_reload_and_a_crash() {
+fn a_draft_survives_a_reload_and_a_crash() {
     let mut studio = Studio::with_thread();
     studio.browser.type_into("#draft", "half a thought");
     studio.reload();
@@ -30,7 +30,7 @@ fn a_draft_outlives_a_reload_and_a_crash() {
 }
 
 #[test]
-fn a_half_typed_edit_outlives_a_crash_and_a_reload() {
+fn an_unsaved_edit_survives_a_crash_and_a_reload() {
     let mut studio = Studio::with_entries(&[("User", "question"), ("AI", "wrong answer")]);
     let area = format!("{} .editor textarea", Studio::entry(2));
     studio.act_on(2, "edit");
@@ -52,7 +52,7 @@ fn a_half_typed_edit_outlives_a_crash_and_a_reload() {
 }
 
 #[test]
-fn a_page_that_is_loaded_again_shows_the_turn_that_runs() {
+fn a_reloaded_page_shows_the_running_turn() {
     let studio = Studio::with_thread();
     studio.send("say here\nwait 60");
     studio.browser.until("!document.getElementById('stop').hidden");
@@ -64,7 +64,7 @@ fn a_page_that_is_loaded_again_shows_the_turn_that_runs() {
 }
 
 #[test]
-fn a_turn_whose_server_was_killed_is_shown_as_unfinished_and_goes_on() {
+fn a_turn_of_a_killed_server_is_shown_as_unfinished_and_resumed() {
     let mut studio = Studio::with_thread();
     studio.browser.choose("#approve", "all");
     studio.send("create a.txt with done before\nrun sleep 5; echo done >> b.txt\nsay all done");
@@ -87,7 +87,7 @@ fn a_turn_whose_server_was_killed_is_shown_as_unfinished_and_goes_on() {
 }
 
 #[test]
-fn an_interrupted_move_of_files_is_shown_and_an_undo_finishes_it_first() {
+fn an_interrupted_move_is_shown_and_completed_by_an_undo() {
     let studio = Studio::over(Server::over(interrupted_move::changed()), Look::default());
     studio.browser.until_count("#draft", 1);
     interrupted_move::interrupt(&studio.server.sandbox);

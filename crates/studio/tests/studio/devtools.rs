@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::browser::{Browser, Look, Scheme};
 
 #[derive(Debug)]
-struct Asked {
+struct DevtoolsCommand {
     command: String,
     parameters: Value,
 }
 
-impl WebDriverCompatibleCommand for Asked {
+impl WebDriverCompatibleCommand for DevtoolsCommand {
     fn endpoint(&self, base: &url::Url, session: Option<&str>) -> Result<url::Url, url::ParseError> {
         base.join(&format!("session/{}/goog/cdp/execute", session.unwrap_or_default()))
     }
@@ -25,7 +25,7 @@ impl WebDriverCompatibleCommand for Asked {
 impl Browser {
     /// Sends a developer tools command.
     pub(crate) fn devtools(&self, command: &str, parameters: Value) -> Value {
-        self.command(Asked { command: command.to_owned(), parameters })
+        self.command(DevtoolsCommand { command: command.to_owned(), parameters })
     }
 
     /// Changes how the page is displayed.

@@ -8,7 +8,7 @@ const TALK: [(&str, &str); 3] =
     [("User", "one **bold** question"), ("AI", "first line\n\nsecond line"), ("User", "three")];
 
 #[test]
-fn an_entry_is_edited_in_its_place() {
+fn an_entry_is_edited_in_place() {
     let studio = Studio::with_entries(&TALK);
     let browser = &studio.browser;
     let entry = Studio::entry(2);
@@ -44,7 +44,7 @@ fn an_entry_is_edited_in_its_place() {
 }
 
 #[test]
-fn an_entry_is_shown_as_it_is_wanted() {
+fn an_entry_switches_between_rendered_and_source() {
     let studio = Studio::with_entries(&TALK);
     let browser = &studio.browser;
     let (entry, other) = (Studio::entry(1), Studio::entry(2));
@@ -70,7 +70,7 @@ fn an_entry_is_shown_as_it_is_wanted() {
 }
 
 #[test]
-fn an_entry_gets_another_role_and_company_and_is_copied_and_deleted() {
+fn an_entry_is_re_roled_inserted_after_copied_and_deleted() {
     let studio = Studio::with_entries(&TALK);
     let browser = &studio.browser;
 
@@ -98,14 +98,14 @@ fn an_entry_gets_another_role_and_company_and_is_copied_and_deleted() {
 
     studio.act_on(3, "delete");
     studio.until_entries(3);
-    let said = studio.said();
-    let said: Vec<(&str, &str)> = said.iter().map(|(role, text)| (role.as_str(), text.as_str())).collect();
-    assert_eq!(said, [("System", "one **bold** question"), ("AI", "put in between"), ("User", "three")]);
+    let shown = studio.transcript();
+    let shown: Vec<(&str, &str)> = shown.iter().map(|(role, text)| (role.as_str(), text.as_str())).collect();
+    assert_eq!(shown, [("System", "one **bold** question"), ("AI", "put in between"), ("User", "three")]);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]
-fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
+fn forking_at_an_entry_restores_its_files() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.choose("#approve", "edits");
@@ -138,7 +138,7 @@ fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
 }
 
 #[test]
-fn a_message_is_asked_again_in_a_take_of_its_own() {
+fn a_retry_creates_another_take() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.choose("#approve", "all");
@@ -164,7 +164,7 @@ fn a_message_is_asked_again_in_a_take_of_its_own() {
 }
 
 #[test]
-fn what_a_call_did_to_files_is_shown_with_its_result() {
+fn a_tool_result_shows_its_file_changes() {
     let studio = Studio::open();
     let browser = &studio.browser;
     studio.make_thread();
@@ -189,7 +189,7 @@ fn what_a_call_did_to_files_is_shown_with_its_result() {
 }
 
 #[test]
-fn what_a_person_wrote_is_shown_as_it_was_typed_whatever_their_role_is_called() {
+fn messages_of_users_are_shown_verbatim_in_any_role() {
     let studio = Studio::with_entries(&[("Boss", "2*3*4 is _not_ bold"), ("AI", "it **is**")]);
     let browser = &studio.browser;
     assert_eq!(browser.text(&format!("{} .said .words", Studio::entry(1))), "2*3*4 is _not_ bold");

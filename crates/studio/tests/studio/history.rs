@@ -15,7 +15,7 @@ fn across(studio: &Studio, class: &str) -> Vec<u64> {
 }
 
 #[test]
-fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
+fn a_turn_is_one_row_whose_steps_are_jump_targets() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "edits");
@@ -59,7 +59,7 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
 }
 
 #[test]
-fn what_was_undone_stands_beside_the_line_of_the_present() {
+fn undone_operations_are_drawn_beside_the_current_line() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "edits");
@@ -94,7 +94,7 @@ fn what_was_undone_stands_beside_the_line_of_the_present() {
 }
 
 #[test]
-fn older_pages_hold_every_operation_once_however_long_a_turn_was() {
+fn older_pages_list_every_operation_once_for_any_length_of_turn() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.choose("#approve", "all");

@@ -101,7 +101,7 @@ fn clean(browser: &Browser, view: &str) {
 }
 
 #[test]
-fn nothing_that_anybody_wrote_runs_loads_or_restyles_anything() {
+fn stored_text_cannot_run_load_or_restyle_anything() {
     let evil = evil();
     let all = payloads(&evil);
     let sandbox = Sandbox::new();
@@ -168,7 +168,7 @@ fn nothing_that_anybody_wrote_runs_loads_or_restyles_anything() {
 
 /// Streamed text and approval questions are only text too.
 #[test]
-fn nothing_runs_while_a_model_writes_it() {
+fn streamed_text_cannot_run_anything() {
     let evil = evil();
     let text = payloads(&evil).join("\n\n");
     let command = json!({"command": format!("echo '{}'", text.replace('\'', ""))}).to_string();
@@ -211,7 +211,7 @@ fn nothing_runs_while_a_model_writes_it() {
 
 /// Control: in an unprotected page, the same detector finds the same payloads.
 #[test]
-fn the_detector_finds_what_a_careless_page_does() {
+fn the_detector_finds_injection_in_a_careless_page() {
     let evil = evil();
     let mut page = String::from("<!doctype html><title>careless</title>");
     for (index, payload) in payloads(&evil).iter().enumerate() {

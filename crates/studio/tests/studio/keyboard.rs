@@ -5,7 +5,7 @@ use fantoccini::key::Key;
 use crate::studio::Studio;
 
 #[test]
-fn a_thread_is_worked_on_by_keyboard_alone() {
+fn a_thread_is_usable_by_keyboard_alone() {
     let studio = Studio::open();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.until("document.querySelector('[data-about=new-thread]')");

@@ -8,32 +8,32 @@
 //! Each test has its own instance of all of these. Screenshots are in `target/studio-screenshots`, including the last
 //! one before a failure.
 
-mod ahead;
-mod bar;
-mod beside;
 mod blame;
 mod browser;
 mod composer;
 mod crashes;
 mod devtools;
 mod entries;
-mod finding;
 mod history;
 mod hostile;
-mod kept;
 mod keyboard;
-mod looking;
-mod moving;
-mod opening;
-mod pace;
+mod login;
+mod other_sites;
 mod payloads;
+mod previews;
+mod searching;
 mod server;
 mod settings;
-mod story;
-mod strangers;
+mod side_by_side;
+mod speed;
 mod studio;
 mod takes;
 mod threads;
+mod toolbar;
 mod tree;
+mod two_windows;
+mod undoing;
+mod unsaved_input;
+mod viewing;
 mod views;
-mod windows;
+mod walkthrough;

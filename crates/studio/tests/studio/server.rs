@@ -26,8 +26,8 @@ impl Server {
 
     /// Starts a server with an existing sandbox.
     pub(crate) fn over(sandbox: Sandbox) -> Self {
-        let (program, told) = serve(&sandbox, "127.0.0.1:0");
-        Self { sandbox, program, url: field(&told, "url"), link: field(&told, "link") }
+        let (program, started) = serve(&sandbox, "127.0.0.1:0");
+        Self { sandbox, program, url: field(&started, "url"), link: field(&started, "link") }
     }
 
     /// Sends SIGKILL, like a crash.
@@ -39,9 +39,9 @@ impl Server {
     /// Restarts it at the same address.
     pub(crate) fn start_again(&mut self) {
         let address = self.url.strip_prefix("http://").expect("it answers by HTTP").to_owned();
-        let (program, told) = serve(&self.sandbox, &address);
+        let (program, started) = serve(&self.sandbox, &address);
         self.program = program;
-        self.link = field(&told, "link");
+        self.link = field(&started, "link");
     }
 
     /// Another login link, for another browser.
@@ -79,12 +79,12 @@ fn serve(sandbox: &Sandbox, address: &str) -> (Child, Value) {
     loop {
         let read = output.read_line(&mut text).expect("the program writes text");
         assert_ne!(read, 0, "the server ended before it said where it is: {text}");
-        if let Ok(told) = serde_json::from_str(&text) {
-            return (program, told);
+        if let Ok(started) = serde_json::from_str(&text) {
+            return (program, started);
         }
     }
 }
 
-fn field(told: &Value, name: &str) -> String {
-    told[name].as_str().unwrap_or_else(|| panic!("the server says its {name}: {told}")).to_owned()
+fn field(started: &Value, name: &str) -> String {
+    started[name].as_str().unwrap_or_else(|| panic!("the server says its {name}: {started}")).to_owned()
 }

@@ -36,7 +36,7 @@ fn until(studio: &Studio, path: &str, pointer: &str, wanted: Value) {
 }
 
 #[test]
-fn every_setting_is_kept_when_its_field_is_left() {
+fn every_setting_is_saved_on_blur() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.server.sandbox.write("seen.txt", "something");
@@ -88,7 +88,7 @@ fn every_setting_is_kept_when_its_field_is_left() {
 }
 
 #[test]
-fn what_belongs_to_the_thread_is_set_beside_them() {
+fn thread_properties_are_set_in_the_settings_tab() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.server.sandbox.write("seen.txt", "something");
@@ -138,7 +138,7 @@ fn context_presets_are_saved_loaded_and_deleted() {
 }
 
 #[test]
-fn what_was_last_sent_to_the_model_can_be_read() {
+fn the_last_request_to_the_model_is_shown() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.server.sandbox.write("seen.txt", "seen by the model");

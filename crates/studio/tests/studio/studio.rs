@@ -126,7 +126,7 @@ impl Studio {
     }
 
     /// Role and text of the active take's entries, from the store.
-    pub(crate) fn said(&self) -> Vec<(String, String)> {
+    pub(crate) fn transcript(&self) -> Vec<(String, String)> {
         let shown = self.server.sandbox.json(&["thread", "show", &self.thread()]);
         let text = |entry: &Value, name: &str| entry["entry"][name].as_str().unwrap_or_default().to_owned();
         let entries = shown["entries"].as_array().expect("a list");
@@ -135,7 +135,7 @@ impl Studio {
 
     /// Only the texts.
     pub(crate) fn texts(&self) -> Vec<String> {
-        self.said().into_iter().map(|(_, text)| text).collect()
+        self.transcript().into_iter().map(|(_, text)| text).collect()
     }
 
     /// Waits until the conversation has this many entries.

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::studio::Studio;
 
 #[test]
-fn a_take_is_renamed_and_a_name_that_is_taken_is_refused() {
+fn a_take_is_renamed_and_a_duplicate_name_is_refused() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let browser = &studio.browser;
     studio.act_on(1, "branch");
@@ -28,7 +28,7 @@ fn a_take_is_renamed_and_a_name_that_is_taken_is_refused() {
 }
 
 #[test]
-fn a_take_is_deleted_and_an_undo_brings_it_back() {
+fn a_deleted_take_is_restored_by_undo() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let browser = &studio.browser;
     // The only take cannot be deleted.
@@ -47,7 +47,7 @@ fn a_take_is_deleted_and_an_undo_brings_it_back() {
 }
 
 #[test]
-fn a_take_that_is_deleted_elsewhere_says_so_and_leads_on() {
+fn a_take_deleted_elsewhere_is_reported_with_a_link() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let browser = &studio.browser;
     studio.act_on(1, "branch");
@@ -70,7 +70,7 @@ fn take_shown(studio: &Studio) -> String {
 }
 
 #[test]
-fn an_undo_of_a_branch_leads_back_to_the_take_that_it_came_from() {
+fn undoing_a_branch_returns_to_its_source_take() {
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two"), ("User", "three")]);
     let browser = &studio.browser;
     let first = take_shown(&studio);
@@ -87,7 +87,7 @@ fn an_undo_of_a_branch_leads_back_to_the_take_that_it_came_from() {
 }
 
 #[test]
-fn what_was_typed_in_a_take_that_is_gone_goes_along() {
+fn typed_text_is_preserved_when_its_take_is_deleted() {
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
     let browser = &studio.browser;
     let first = take_shown(&studio);
@@ -107,12 +107,12 @@ fn what_was_typed_in_a_take_that_is_gone_goes_along() {
 }
 
 #[test]
-fn the_tools_of_an_entry_cover_no_text_and_a_deletion_can_be_undone() {
+fn entry_tools_cover_no_text_and_a_deletion_can_be_undone() {
     let long = "a rather long line that a tool has answered with ".repeat(20);
     let studio = Studio::with_entries(&[("User", "2*3*4 is _not_ <b>bold</b>\n  twice"), ("AI", "yes")]);
     let browser = &studio.browser;
-    let said = browser.value("document.querySelector('.entry.user .words').textContent");
-    assert_eq!(said, "2*3*4 is _not_ <b>bold</b>\n  twice", "a prompt is shown as it was typed");
+    let text = browser.value("document.querySelector('.entry.user .words').textContent");
+    assert_eq!(text, "2*3*4 is _not_ <b>bold</b>\n  twice", "a prompt is shown as it was typed");
     let result = json!({"entries": [{"role": "Tool", "blocks": [{"type": "tool_result", "call": "c", "text": long}]}]});
     let add = "return fetch(arguments[0], {
         method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(arguments[1]),
@@ -140,7 +140,7 @@ fn the_tools_of_an_entry_cover_no_text_and_a_deletion_can_be_undone() {
 }
 
 #[test]
-fn a_page_of_another_take_undoes_what_was_done_there() {
+fn a_page_undoes_changes_of_its_own_take() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     sandbox.done(&["take", "branch", "--name", "second"]);

@@ -3,7 +3,7 @@
 use crate::studio::Studio;
 
 #[test]
-fn threads_are_made_found_renamed_and_put_away() {
+fn threads_are_created_found_renamed_and_archived() {
     let studio = Studio::open();
     let browser = &studio.browser;
     browser.until_text("#tree", "No threads yet.");
@@ -34,7 +34,7 @@ fn threads_are_made_found_renamed_and_put_away() {
 }
 
 #[test]
-fn takes_are_compared_worked_on_and_made_a_thread() {
+fn takes_are_compared_switched_and_promoted() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "edits");

@@ -74,7 +74,7 @@ fn a_branch_shows_the_git_commit_of_its_source() {
 }
 
 #[test]
-fn a_take_shows_where_it_parted_what_it_did_to_files_and_the_way_to_it() {
+fn a_take_shows_its_fork_point_file_changes_and_link() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.until_count("#tree .here .takes li", 1);
@@ -126,7 +126,7 @@ fn a_take_shows_where_it_parted_what_it_did_to_files_and_the_way_to_it() {
 }
 
 #[test]
-fn a_turn_that_runs_is_seen_in_the_tree() {
+fn a_running_turn_is_marked_in_the_tree() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     make(browser, "Idle");
@@ -142,7 +142,7 @@ fn a_turn_that_runs_is_seen_in_the_tree() {
 }
 
 #[test]
-fn a_thread_that_was_a_take_stands_below_the_one_it_left() {
+fn a_promoted_thread_is_listed_below_its_parent() {
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
     let browser = &studio.browser;
     studio.act_on(1, "branch");
@@ -160,7 +160,7 @@ fn a_thread_that_was_a_take_stands_below_the_one_it_left() {
 }
 
 #[test]
-fn labels_say_what_a_thread_is() {
+fn labels_show_the_properties_of_a_thread() {
     let studio = Studio::with_entries(&[("User", "one")]);
     let browser = &studio.browser;
     let thread = format!("/v1/threads/{}", studio.thread());
@@ -179,7 +179,7 @@ fn labels_say_what_a_thread_is() {
 }
 
 #[test]
-fn filters_show_one_kind_and_stay_when_something_happens() {
+fn filters_narrow_the_tree_and_survive_updates() {
     let studio = Studio::with_entries(&[("User", "one")]);
     let browser = &studio.browser;
     let here = studio.thread();
@@ -213,7 +213,7 @@ fn filters_show_one_kind_and_stay_when_something_happens() {
 }
 
 #[test]
-fn a_tag_shows_the_threads_that_have_it() {
+fn clicking_a_tag_filters_threads() {
     let studio = Studio::with_entries(&[("User", "one")]);
     let browser = &studio.browser;
     let here = studio.thread();
@@ -237,7 +237,7 @@ fn a_tag_shows_the_threads_that_have_it() {
 }
 
 #[test]
-fn threads_far_away_are_found_by_name_take_and_id_or_page_by_page() {
+fn threads_on_later_pages_are_found_by_name_take_id_and_paging() {
     const MANY: usize = 130;
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
     let browser = &studio.browser;
@@ -273,7 +273,7 @@ fn threads_far_away_are_found_by_name_take_and_id_or_page_by_page() {
 }
 
 #[test]
-fn what_was_found_and_the_keyboard_stay_when_something_happens_elsewhere() {
+fn search_results_and_focus_survive_updates() {
     let studio = Studio::with_entries(&[("User", "where is the needle"), ("AI", "in the haystack")]);
     let browser = &studio.browser;
     let (here, other) = (studio.thread(), make(browser, "Other"));
@@ -302,7 +302,7 @@ fn what_was_found_and_the_keyboard_stay_when_something_happens_elsewhere() {
 
 /// The tree is rendered after every change, so its cost must stay small.
 #[test]
-fn a_tree_of_many_threads_is_small_and_soon_there() {
+fn a_tree_of_many_threads_is_small_and_loads_quickly() {
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
     let browser = &studio.browser;
     let here = studio.thread();
@@ -344,7 +344,7 @@ fn a_tree_of_many_threads_is_small_and_soon_there() {
 
 /// A tree with everything in it, for screenshots.
 #[test]
-fn the_tree_is_a_picture_in_light_and_dark_narrow_and_wide() {
+fn the_tree_renders_in_light_and_dark_narrow_and_wide() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     let thread = studio.thread();

@@ -90,7 +90,7 @@ pub(crate) fn look_at(browser: &Browser, view: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_view_is_open_to_everybody_in_light_and_dark_narrow_and_wide() {
+fn every_view_is_accessible_in_light_and_dark_narrow_and_wide() {
     let studio = Studio::open();
     let browser = &studio.browser;
     let mut wrong = look_at(browser, "welcome");
@@ -145,7 +145,7 @@ fn every_view_is_open_to_everybody_in_light_and_dark_narrow_and_wide() {
 
 /// Control: axe-core finds the violations.
 #[test]
-fn barriers_are_found_where_there_are_some() {
+fn planted_accessibility_violations_are_found() {
     let browser = Browser::open(Look::default());
     browser.go("data:text/html,<img src=x><button></button><input><p style='color:%23eee;background:%23fff'>hardly seen</p>");
     let found = barriers(&browser).join("\n");

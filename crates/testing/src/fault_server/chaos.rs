@@ -37,15 +37,15 @@ impl Chaos {
 }
 
 /// A script that fails with a probability in percent, and its failure.
-pub fn chaos(seed: u64, percent: u64, wire: Wire, telling: &ScriptedAnswer) -> (Script, Chaos) {
-    let mut dice = seed;
+pub fn chaos(seed: u64, percent: u64, wire: Wire, answer: &ScriptedAnswer) -> (Script, Chaos) {
+    let mut rng = seed;
     let mut roll = move |sides: u64| {
-        dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (dice ^ (dice >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        rng = rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (rng ^ (rng >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % sides.max(1)
     };
-    let all = events(wire, telling);
+    let all = events(wire, answer);
     // Before the stop reason is sent.
     let place = roll(all.len().saturating_sub(4) as u64) as usize;
     let good = Script::events(all);

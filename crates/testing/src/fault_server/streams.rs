@@ -20,7 +20,7 @@ pub struct ScriptedAnswer {
 }
 
 /// A text answer in small chunks.
-pub fn said(text: &str) -> ScriptedAnswer {
+pub fn text_answer(text: &str) -> ScriptedAnswer {
     ScriptedAnswer {
         blocks: vec![Block::of_text(text)],
         piece: 7,
@@ -30,12 +30,12 @@ pub fn said(text: &str) -> ScriptedAnswer {
 }
 
 /// The encoded events of an answer.
-pub fn events(wire: Wire, telling: &ScriptedAnswer) -> Vec<String> {
+pub fn events(wire: Wire, answer: &ScriptedAnswer) -> Vec<String> {
     match wire {
-        Wire::Anthropic => anthropic(telling),
-        Wire::Chat => chat(telling),
-        Wire::Responses => responses(telling),
-        Wire::Gemini => gemini(telling),
+        Wire::Anthropic => anthropic(answer),
+        Wire::Chat => chat(answer),
+        Wire::Responses => responses(answer),
+        Wire::Gemini => gemini(answer),
     }
 }
 
@@ -57,8 +57,8 @@ fn extra(block: &Block, name: &str) -> Option<Value> {
     serde_json::from_str(value.as_str()).ok()
 }
 
-fn anthropic(telling: &ScriptedAnswer) -> Vec<String> {
-    let usage = &telling.usage;
+fn anthropic(answer: &ScriptedAnswer) -> Vec<String> {
+    let usage = &answer.usage;
     let counted = json!({"input_tokens": usage.input_tokens, "output_tokens": 1,
         "cache_read_input_tokens": usage.cache_read_input_tokens,
         "cache_creation_input_tokens": usage.cache_creation_input_tokens});
@@ -66,14 +66,14 @@ fn anthropic(telling: &ScriptedAnswer) -> Vec<String> {
         "content": [], "usage": counted});
     let mut all =
         vec![typed(&json!({"type": "message_start", "message": message})), typed(&json!({"type": "ping"}))];
-    for (index, block) in telling.blocks.iter().enumerate() {
-        let (start, deltas) = anthropic_block(block, telling.piece);
+    for (index, block) in answer.blocks.iter().enumerate() {
+        let (start, deltas) = anthropic_block(block, answer.piece);
         all.push(typed(&json!({"type": "content_block_start", "index": index, "content_block": start})));
         let delta = |delta| typed(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
         all.extend(deltas.into_iter().map(delta));
         all.push(typed(&json!({"type": "content_block_stop", "index": index})));
     }
-    let reason = match &telling.stop {
+    let reason = match &answer.stop {
         Stop::EndTurn => "end_turn",
         Stop::ToolUse => "tool_use",
         Stop::MaxTokens => "max_tokens",
@@ -108,18 +108,18 @@ fn anthropic_block(block: &Block, piece: usize) -> (Value, Vec<Value>) {
     }
 }
 
-fn chat(telling: &ScriptedAnswer) -> Vec<String> {
+fn chat(answer: &ScriptedAnswer) -> Vec<String> {
     let chunk = |delta: Value, reason: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
         event(None, &json!({"id": "chatcmpl-1", "model": "scripted-1", "choices": [choice], "usage": null}))
     };
     let mut all = vec![chunk(json!({"role": "assistant", "content": ""}), None)];
     let mut calls = 0;
-    for block in &telling.blocks {
+    for block in &answer.blocks {
         match block {
             Block::Text { text, .. } => {
                 all.extend(
-                    pieces(text, telling.piece)
+                    pieces(text, answer.piece)
                         .into_iter()
                         .map(|piece| chunk(json!({"content": piece}), None)),
                 );
@@ -128,13 +128,13 @@ fn chat(telling: &ScriptedAnswer) -> Vec<String> {
                 let field = extra(block, "field").and_then(|field| field.as_str().map(str::to_owned));
                 let field = field.unwrap_or_else(|| "reasoning_content".to_owned());
                 let delta = |piece| chunk(json!({&field: piece}), None);
-                all.extend(pieces(text, telling.piece).into_iter().map(delta));
+                all.extend(pieces(text, answer.piece).into_iter().map(delta));
             }
             Block::ToolCall { call, name, input, .. } => {
-                let begun = json!({"index": calls, "id": call, "type": "function",
+                let started = json!({"index": calls, "id": call, "type": "function",
                     "function": {"name": name, "arguments": ""}});
-                all.push(chunk(json!({"tool_calls": [begun]}), None));
-                for piece in pieces(input.as_str(), telling.piece) {
+                all.push(chunk(json!({"tool_calls": [started]}), None));
+                for piece in pieces(input.as_str(), answer.piece) {
                     let more = json!({"index": calls, "function": {"arguments": piece}});
                     all.push(chunk(json!({"tool_calls": [more]}), None));
                 }
@@ -143,7 +143,7 @@ fn chat(telling: &ScriptedAnswer) -> Vec<String> {
             _ => {}
         }
     }
-    let reason = match &telling.stop {
+    let reason = match &answer.stop {
         Stop::EndTurn => "stop",
         Stop::ToolUse => "tool_calls",
         Stop::MaxTokens => "length",
@@ -151,7 +151,7 @@ fn chat(telling: &ScriptedAnswer) -> Vec<String> {
         Stop::Other(word) => word,
     };
     all.push(chunk(json!({}), Some(reason)));
-    let usage = &telling.usage;
+    let usage = &answer.usage;
     let counted = json!({"prompt_tokens": usage.input_tokens + usage.cache_read_input_tokens,
         "completion_tokens": usage.output_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cache_read_input_tokens}});
@@ -163,11 +163,11 @@ fn chat(telling: &ScriptedAnswer) -> Vec<String> {
     all
 }
 
-fn responses(telling: &ScriptedAnswer) -> Vec<String> {
+fn responses(answer: &ScriptedAnswer) -> Vec<String> {
     let mut all = vec![typed(
         &json!({"type": "response.created", "response": {"id": "resp_1", "model": "scripted-1"}}),
     )];
-    for (index, block) in telling.blocks.iter().enumerate() {
+    for (index, block) in answer.blocks.iter().enumerate() {
         let (item, kind, text) = match block {
             Block::Text { text, .. } => (
                 json!({"type": "message", "id": format!("msg_{index}"), "role": "assistant",
@@ -187,22 +187,24 @@ fn responses(telling: &ScriptedAnswer) -> Vec<String> {
             ),
             _ => continue,
         };
-        let mut begun = item.clone();
+        let mut started = item.clone();
         for name in ["content", "arguments", "encrypted_content"] {
-            begun.as_object_mut().and_then(|fields| fields.remove(name));
+            started.as_object_mut().and_then(|fields| fields.remove(name));
         }
-        all.push(typed(&json!({"type": "response.output_item.added", "output_index": index, "item": begun})));
-        for piece in pieces(&text, telling.piece) {
+        all.push(typed(
+            &json!({"type": "response.output_item.added", "output_index": index, "item": started}),
+        ));
+        for piece in pieces(&text, answer.piece) {
             all.push(typed(&json!({"type": kind, "output_index": index, "content_index": 0,
                 "summary_index": 0, "delta": piece})));
         }
         all.push(typed(&json!({"type": "response.output_item.done", "output_index": index, "item": item})));
     }
-    let usage = &telling.usage;
+    let usage = &answer.usage;
     let counted = json!({"input_tokens": usage.input_tokens + usage.cache_read_input_tokens,
         "output_tokens": usage.output_tokens,
         "input_tokens_details": {"cached_tokens": usage.cache_read_input_tokens}});
-    let (kind, details) = match &telling.stop {
+    let (kind, details) = match &answer.stop {
         Stop::EndTurn | Stop::ToolUse => ("response.completed", Value::Null),
         Stop::MaxTokens => ("response.incomplete", json!({"reason": "max_output_tokens"})),
         Stop::Refusal => ("response.incomplete", json!({"reason": "content_filter"})),
@@ -213,16 +215,16 @@ fn responses(telling: &ScriptedAnswer) -> Vec<String> {
     all
 }
 
-fn gemini(telling: &ScriptedAnswer) -> Vec<String> {
+fn gemini(answer: &ScriptedAnswer) -> Vec<String> {
     let mut parts = Vec::new();
-    for block in &telling.blocks {
+    for block in &answer.blocks {
         let mut own: Vec<Value> = match block {
             Block::Text { text, .. } => {
-                pieces(text, telling.piece).into_iter().map(|piece| json!({"text": piece})).collect()
+                pieces(text, answer.piece).into_iter().map(|piece| json!({"text": piece})).collect()
             }
             Block::Thinking { text, .. } => {
                 let part = |piece| json!({"text": piece, "thought": true});
-                pieces(text, telling.piece).into_iter().map(part).collect()
+                pieces(text, answer.piece).into_iter().map(part).collect()
             }
             Block::ToolCall { call, name, input, .. } => {
                 let args: Value = serde_json::from_str(input.as_str()).unwrap_or_default();
@@ -249,13 +251,13 @@ fn gemini(telling: &ScriptedAnswer) -> Vec<String> {
         )
     };
     let mut all: Vec<String> = parts.into_iter().map(|part| whole(vec![part], None, Value::Null)).collect();
-    let reason = match &telling.stop {
+    let reason = match &answer.stop {
         Stop::EndTurn | Stop::ToolUse => "STOP",
         Stop::MaxTokens => "MAX_TOKENS",
         Stop::Refusal => "SAFETY",
         Stop::Other(word) => word,
     };
-    let usage = &telling.usage;
+    let usage = &answer.usage;
     let counted = json!({"promptTokenCount": usage.input_tokens + usage.cache_read_input_tokens,
         "candidatesTokenCount": usage.output_tokens,
         "cachedContentTokenCount": usage.cache_read_input_tokens});

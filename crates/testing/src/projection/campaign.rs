@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub use bound::{BoundSummary, Mistake, bound};
 pub use mutants::mutants;
 
-use super::sample::{Dice, Entry, models, picture, random_entries};
+use super::sample::{Entry, Rng, models, picture, random_entries};
 use retake_model::entry::{Block, EntryVersion, RoleKind};
 use retake_model::id::EntryId;
 use retake_model::projection::{
@@ -59,8 +59,8 @@ pub fn campaign(seeds: Range<u64>) -> Result<Summary, Failure> {
         let entries = random_entries(seed);
         summary.histories += 1;
         for wire in Wire::ALL {
-            let mut dice = Dice::new(seed ^ ((wire as u64 + 1) << 56));
-            let body = attempt(&entries, wire, &mut dice).map_err(|(problem, body)| Failure {
+            let mut rng = Rng::new(seed ^ ((wire as u64 + 1) << 56));
+            let body = attempt(&entries, wire, &mut rng).map_err(|(problem, body)| Failure {
                 seed,
                 wire,
                 problem,
@@ -71,7 +71,7 @@ pub fn campaign(seeds: Range<u64>) -> Result<Summary, Failure> {
             if seed % Wire::ALL.len() as u64 != wire as u64 {
                 continue;
             }
-            for (_, mutant) in mutants(&body, &mut dice) {
+            for (_, mutant) in mutants(&body, &mut rng) {
                 summary.mutants += 1;
                 summary.caught += u64::from(!rules::check(wire, &mutant).is_empty());
             }
@@ -82,23 +82,23 @@ pub fn campaign(seeds: Range<u64>) -> Result<Summary, Failure> {
 
 type Problem = (String, Value);
 
-fn attempt(entries: &[Entry], wire: Wire, dice: &mut Dice) -> Result<Value, Problem> {
-    let model = dice.pick(&models(wire)).clone();
+fn attempt(entries: &[Entry], wire: Wire, rng: &mut Rng) -> Result<Value, Problem> {
+    let model = rng.pick(&models(wire)).clone();
     let tools = tools();
     let ask = Ask {
         wire,
-        dialect: dialect(wire, dice),
+        dialect: dialect(wire, rng),
         model: &model,
-        system: if dice.once_in(3) { " " } else { "Be brief." },
-        tools: if dice.once_in(3) { &[] } else { &tools },
-        max_tokens: *dice.pick(&[1, 1_025, 8_192]),
-        temperature: *dice.pick(&[None, Some(0.0), Some(1.5)]),
-        top_p: *dice.pick(&[None, Some(0.9)]),
-        thinking: thinking(dice),
-        thoughts: if dice.once_in(8) { Thoughts::Omitted } else { Thoughts::Accepted },
+        system: if rng.once_in(3) { " " } else { "Be brief." },
+        tools: if rng.once_in(3) { &[] } else { &tools },
+        max_tokens: *rng.pick(&[1, 1_025, 8_192]),
+        temperature: *rng.pick(&[None, Some(0.0), Some(1.5)]),
+        top_p: *rng.pick(&[None, Some(0.9)]),
+        thinking: thinking(rng),
+        thoughts: if rng.once_in(8) { Thoughts::Omitted } else { Thoughts::Accepted },
     };
     // A prefix of a history is a history too.
-    let part = &entries[..dice.below(entries.len() + 1)];
+    let part = &entries[..rng.below(entries.len() + 1)];
     for entries in [part, entries] {
         let conversation = converse(entries);
         let body = request(&conversation, &ask, &picture);
@@ -139,15 +139,15 @@ fn settled(conversation: &Conversation) -> usize {
 
 /// Checks that the request contains every readable text and every result.
 fn complete(entries: &[Entry], body: &Value) -> Result<(), String> {
-    let mut said = String::new();
+    let mut sent = String::new();
     leaves(body, &mut |text| {
-        said.push_str(text);
-        said.push('\n');
+        sent.push_str(text);
+        sent.push('\n');
     });
     for block in entries.iter().flat_map(|(_, entry)| &entry.blocks) {
         if let Block::Text { text, .. } | Block::ToolResult { text, .. } = block
             && !text.trim().is_empty()
-            && !said.contains(text.as_str())
+            && !sent.contains(text.as_str())
         {
             return Err(format!("{text:?} is lost"));
         }
@@ -203,13 +203,13 @@ fn appended(
     if again.get("thinking") != body.get("thinking") {
         return Ok(());
     }
-    let [mut before, mut after] = [said(body), said(&again)];
+    let [mut before, mut after] = [sent(body), sent(&again)];
     before.iter_mut().chain(&mut after).for_each(unmarked);
     let same = after.starts_with(&before);
     if same { Ok(()) } else { Err("appending changes what was sent before".to_owned()) }
 }
 
-fn said(body: &Value) -> Vec<Value> {
+fn sent(body: &Value) -> Vec<Value> {
     let list = ["messages", "input", "contents"].iter().find_map(|name| body.get(name)?.as_array());
     list.cloned().unwrap_or_default()
 }
@@ -230,12 +230,12 @@ fn leaves(value: &Value, see: &mut dyn FnMut(&str)) {
     }
 }
 
-fn thinking(dice: &mut Dice) -> Option<Thinking> {
-    let effort = *dice.pick(&Effort::ALL);
-    *dice.pick(&[None, Some(Thinking { effort, budget: 100 }), Some(Thinking { effort, budget: 5_000 })])
+fn thinking(rng: &mut Rng) -> Option<Thinking> {
+    let effort = *rng.pick(&Effort::ALL);
+    *rng.pick(&[None, Some(Thinking { effort, budget: 100 }), Some(Thinking { effort, budget: 5_000 })])
 }
 
-fn dialect(wire: Wire, dice: &mut Dice) -> Dialect {
+fn dialect(wire: Wire, rng: &mut Rng) -> Dialect {
     let thinking = [
         ThinkingField::None,
         ThinkingField::Effort,
@@ -247,20 +247,20 @@ fn dialect(wire: Wire, dice: &mut Dice) -> Dialect {
     ];
     let usual = Dialect::of(wire);
     Dialect {
-        cache_markers: !dice.once_in(4),
-        images: !dice.once_in(4),
-        sampling: !dice.once_in(4),
-        thinking: if dice.once_in(3) { *dice.pick(&thinking) } else { usual.thinking },
+        cache_markers: !rng.once_in(4),
+        images: !rng.once_in(4),
+        sampling: !rng.once_in(4),
+        thinking: if rng.once_in(3) { *rng.pick(&thinking) } else { usual.thinking },
         effort_words: EffortWords { off: "low", max: "high" },
-        bound_thoughts: dice.once_in(3),
-        drop_blocks: dice.once_in(2),
-        return_reasoning: dice.once_in(2),
-        reads_reasoning: dice.once_in(2),
-        tools_without_reasoning: dice.once_in(6),
-        nine_letter_ids: dice.once_in(4),
-        completion_tokens: dice.once_in(2),
-        stream_usage: dice.once_in(2),
-        stand_in_signatures: dice.once_in(2),
+        bound_thoughts: rng.once_in(3),
+        drop_blocks: rng.once_in(2),
+        return_reasoning: rng.once_in(2),
+        reads_reasoning: rng.once_in(2),
+        tools_without_reasoning: rng.once_in(6),
+        nine_letter_ids: rng.once_in(4),
+        completion_tokens: rng.once_in(2),
+        stream_usage: rng.once_in(2),
+        stand_in_signatures: rng.once_in(2),
     }
 }
 

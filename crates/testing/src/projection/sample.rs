@@ -16,9 +16,9 @@ pub type Entry = (EntryId, EntryVersion);
 
 /// A seeded random number generator (splitmix).
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct Rng(u64);
 
-impl Dice {
+impl Rng {
     /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0xa076_1d64_78bd_642f) ^ 0x5851_f42d_4c95_7f2d)
@@ -93,22 +93,22 @@ pub fn picture(content: ContentId) -> Option<Vec<u8>> {
 /// The history of a seed: conversations with tools over several providers, followed by edits, insertions,
 /// deletions, role changes, cuts, interruptions, copies and summaries.
 pub fn random_entries(seed: u64) -> Vec<Entry> {
-    let mut sampler = Sampler { dice: Dice::new(seed), made: 0 };
+    let mut sampler = Sampler { rng: Rng::new(seed), made: 0 };
     let mut entries = Vec::new();
-    for _ in 0..sampler.dice.below(5) {
+    for _ in 0..sampler.rng.below(5) {
         sampler.turn(&mut entries);
     }
-    for _ in 0..sampler.dice.below(8) {
+    for _ in 0..sampler.rng.below(8) {
         sampler.operation(&mut entries);
     }
-    if sampler.dice.once_in(3) {
+    if sampler.rng.once_in(3) {
         sampler.turn(&mut entries);
     }
     entries
 }
 
 struct Sampler {
-    dice: Dice,
+    rng: Rng,
     made: u64,
 }
 
@@ -126,46 +126,46 @@ impl Sampler {
     }
 
     fn text(&mut self) -> Block {
-        Block::of_text(*self.dice.pick(TEXTS))
+        Block::of_text(*self.rng.pick(TEXTS))
     }
 
     fn image(&mut self) -> Block {
-        let blob = ContentId::of(Kind::Blob, &self.dice.roll().to_be_bytes());
-        Block::Image { media: (*self.dice.pick(MEDIA)).to_owned(), blob, extra: Fields::default() }
+        let blob = ContentId::of(Kind::Blob, &self.rng.roll().to_be_bytes());
+        Block::Image { media: (*self.rng.pick(MEDIA)).to_owned(), blob, extra: Fields::default() }
     }
 
     /// A prompt, with answers and tool calls until the model is done.
     fn turn(&mut self, entries: &mut Vec<Entry>) {
-        let wire = *self.dice.pick(&Wire::ALL);
-        let model = self.dice.pick(&models(wire)).clone();
+        let wire = *self.rng.pick(&Wire::ALL);
+        let model = self.rng.pick(&models(wire)).clone();
         let mut blocks = vec![self.text()];
-        if self.dice.once_in(4) {
+        if self.rng.once_in(4) {
             blocks.push(self.image());
         }
         self.push(entries, "User", blocks, None);
-        for _ in 0..self.dice.below(4) {
+        for _ in 0..self.rng.below(4) {
             self.round(entries, wire, &model);
         }
         let text = self.text();
-        let blocks = if self.dice.once_in(2) { vec![self.thought(wire, &model), text] } else { vec![text] };
+        let blocks = if self.rng.once_in(2) { vec![self.thought(wire, &model), text] } else { vec![text] };
         self.push(entries, "AI", blocks, Some(&model));
     }
 
     /// An answer with calls and their results, in one of the possible layouts.
     fn round(&mut self, entries: &mut Vec<Entry>, wire: Wire, model: &str) {
         let mut blocks = Vec::new();
-        if self.dice.once_in(2) {
+        if self.rng.once_in(2) {
             blocks.push(self.thought(wire, model));
         }
-        if self.dice.once_in(2) {
+        if self.rng.once_in(2) {
             blocks.push(self.text());
         }
-        let calls: Vec<Block> = (0..=self.dice.below(3)).map(|_| self.call(wire, model)).collect();
+        let calls: Vec<Block> = (0..=self.rng.below(3)).map(|_| self.call(wire, model)).collect();
         let mut results: Vec<Block> = calls.iter().map(|call| self.result(call)).collect();
-        if self.dice.once_in(6) {
+        if self.rng.once_in(6) {
             results.pop();
         }
-        if self.dice.once_in(4) {
+        if self.rng.once_in(4) {
             results.reverse();
         }
         blocks.extend(calls);
@@ -208,13 +208,13 @@ impl Sampler {
         let mut extra = vec![("wire", Json::string(wire.name()))];
         let mut signature = None;
         match wire {
-            Wire::Anthropic if self.dice.once_in(4) => extra.push(("redacted", Json::string(&seal))),
+            Wire::Anthropic if self.rng.once_in(4) => extra.push(("redacted", Json::string(&seal))),
             Wire::Anthropic => signature = Some(seal),
             Wire::Responses => extra.push(("reasoning", reasoning(&seal))),
             Wire::Chat if self.dice.once_in(3) => extra.push(("reasoning_details", details(&seal))),
             Wire::Chat | Wire::Gemini => {}
         }
-        Block::Thinking { text: (*self.dice.pick(TEXTS)).to_owned(), signature, extra: fields(extra) }
+        Block::Thinking { text: (*self.rng.pick(TEXTS)).to_owned(), signature, extra: fields(extra) }
     }
 
     fn call(&mut self, wire: Wire, model: &str) -> Block {
@@ -224,31 +224,31 @@ impl Sampler {
             2 => format!("functions.read:{}", self.dice.below(9)),
             _ => format!("call_{}", self.dice.roll()),
         };
-        let input = match self.dice.below(12) {
+        let input = match self.rng.below(12) {
             0 => format!("{}{}", "[".repeat(127), "]".repeat(127)),
-            _ => (*self.dice.pick(INPUTS)).to_owned(),
+            _ => (*self.rng.pick(INPUTS)).to_owned(),
         };
         let mut extra = vec![("wire", Json::string(wire.name()))];
-        if wire == Wire::Gemini && self.dice.once_in(2) {
+        if wire == Wire::Gemini && self.rng.once_in(2) {
             extra.push(("thought_signature", Json::string(&self.seal(wire, model))));
         }
-        if wire == Wire::Responses && self.dice.once_in(3) {
+        if wire == Wire::Responses && self.rng.once_in(3) {
             extra.push(("reasoning", reasoning(&self.seal(wire, model))));
         }
-        let name = (*self.dice.pick(TOOLS)).to_owned();
+        let name = (*self.rng.pick(TOOLS)).to_owned();
         Block::ToolCall { call, name, input: Json::new(input).expect("valid JSON"), extra: fields(extra) }
     }
 
     fn result(&mut self, call: &Block) -> Block {
         let call = if let Block::ToolCall { call, .. } = call { call.clone() } else { String::new() };
-        let text = (*self.dice.pick(TEXTS)).to_owned();
-        Block::ToolResult { call, text, failed: self.dice.once_in(4), extra: Fields::default() }
+        let text = (*self.rng.pick(TEXTS)).to_owned();
+        Block::ToolResult { call, text, failed: self.rng.once_in(4), extra: Fields::default() }
     }
 
     fn any_block(&mut self) -> Block {
-        let wire = *self.dice.pick(&Wire::ALL);
-        let model = self.dice.pick(&models(wire)).clone();
-        match self.dice.below(6) {
+        let wire = *self.rng.pick(&Wire::ALL);
+        let model = self.rng.pick(&models(wire)).clone();
+        match self.rng.below(6) {
             0 => self.thought(wire, &model),
             1 => self.call(wire, &model),
             2 => {
@@ -265,11 +265,11 @@ impl Sampler {
 
     /// A random change by the user.
     fn operation(&mut self, entries: &mut Vec<Entry>) {
-        let place = self.dice.below(entries.len());
-        let kind = self.dice.below(10);
+        let place = self.rng.below(entries.len());
+        let kind = self.rng.below(10);
         if entries.is_empty() || kind == 0 {
-            let blocks = (0..self.dice.below(4)).map(|_| self.any_block()).collect();
-            let role = *self.dice.pick(ROLES);
+            let blocks = (0..self.rng.below(4)).map(|_| self.any_block()).collect();
+            let role = *self.rng.pick(ROLES);
             self.push(entries, role, blocks, None);
             let last = entries.pop().expect("just pushed");
             entries.insert(place.min(entries.len()), last);
@@ -277,11 +277,11 @@ impl Sampler {
         }
         match kind {
             1 | 2 => {
-                let text = *self.dice.pick(TEXTS);
+                let text = *self.rng.pick(TEXTS);
                 entries[place].1 = entries[place].1.with_text(text, Timestamp::from_millis(5));
             }
             3 => _ = entries.remove(place),
-            4 => entries[place].1.role = (*self.dice.pick(ROLES)).to_owned(),
+            4 => entries[place].1.role = (*self.rng.pick(ROLES)).to_owned(),
             5 => entries.truncate(place + 1),
             6 => {
                 // Interrupted: the rest of the turn is missing.
@@ -292,17 +292,17 @@ impl Sampler {
             7 => {
                 let copied = entries[place].1.clone();
                 let id = self.id();
-                let to = self.dice.below(entries.len() + 1);
+                let to = self.rng.below(entries.len() + 1);
                 entries.insert(to, (id, copied));
             }
             8 => {
-                let end = (place + 1 + self.dice.below(4)).min(entries.len());
+                let end = (place + 1 + self.rng.below(4)).min(entries.len());
                 let id = self.id();
                 let summary = version("System", vec![Block::of_text("A summary of what was said.")], None);
                 entries.splice(place..end, [(id, summary)]);
             }
             _ => {
-                let other = self.dice.below(entries.len());
+                let other = self.rng.below(entries.len());
                 entries.swap(place, other);
             }
         }

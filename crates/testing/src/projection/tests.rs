@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::projection::campaign::{campaign, mutants};
-use crate::projection::sample::{Dice, picture, random_entries};
+use crate::projection::sample::{Rng, picture, random_entries};
 use retake_model::projection::{Ask, Dialect, Thinking, Thoughts, Wire, converse, request, rules};
 use retake_model::settings::Effort;
 
@@ -35,7 +35,7 @@ fn every_invalid_request_is_detected() {
                 thoughts: Thoughts::Accepted,
             };
             let body = request(&conversation, &ask, &picture);
-            for (way, mutant) in mutants(&body, &mut Dice::new(seed)) {
+            for (way, mutant) in mutants(&body, &mut Rng::new(seed)) {
                 let (tries, missed) = tried.entry((wire.name(), way)).or_default();
                 *tries += 1;
                 *missed += u32::from(rules::check(wire, &mutant).is_empty());

@@ -3,10 +3,12 @@
 //! Each rule is a function from the text of a file to its violations. The tests in `repository` apply the rules to the
 //! repository; those in `controls` give each rule a bad input, to prove that it can fail.
 
+mod controls;
 mod links;
 mod reexports;
 mod retired_names;
 mod supply;
+mod test_filters;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -262,27 +264,28 @@ mod repository {
 
     /// All Rust files of our crates, or only those below one folder of each.
     fn sources(below: &str) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut folders: Vec<PathBuf> = manifests()
+        let found: Vec<PathBuf> = manifests()
             .iter()
             .filter_map(|manifest| manifest.parent())
-            .map(|folder| folder.join(below))
+            .flat_map(|folder| files(&folder.join(below), "rs"))
             .collect();
-        while let Some(folder) = folders.pop() {
-            let Ok(entries) = fs::read_dir(&folder) else {
-                continue;
-            };
-            for entry in entries {
-                let path = entry.expect("a readable entry").path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    found.push(path);
-                }
-            }
-        }
         assert!(!found.is_empty(), "no source was found, so nothing was checked");
         found
+    }
+
+    /// All files with this extension below a folder, if it exists.
+    fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        let paths = entries.map(|entry| entry.expect("a readable entry").path());
+        paths
+            .flat_map(|path| match path.is_dir() {
+                true => files(&path, extension),
+                false if path.extension().is_some_and(|found| found == extension) => vec![path],
+                false => Vec::new(),
+            })
+            .collect()
     }
 
     fn check(paths: &[PathBuf], rule: impl Fn(&Path, &str) -> Vec<Violation>) {
@@ -301,7 +304,7 @@ mod repository {
     }
 
     #[test]
-    fn no_crate_passes_another_on() {
+    fn no_crate_reexports_another() {
         check(&sources("src"), reexports::reexports);
         for manifest in manifests() {
             let folder = manifest.parent().expect("a manifest is in a folder").join("src");
@@ -340,7 +343,7 @@ mod repository {
     }
 
     #[test]
-    fn nothing_is_left_unfinished() {
+    fn no_code_is_unfinished() {
         let others: Vec<PathBuf> =
             sources("").into_iter().filter(|path| !path.ends_with("tidy/tests/tidy/main.rs")).collect();
         check(&others, finished);
@@ -348,18 +351,37 @@ mod repository {
 
     #[test]
     fn retired_names_stay_retired() {
-        let others: Vec<PathBuf> = sources("")
-            .into_iter()
+        let excluded = [
+            "crates/tidy/tests/tidy/retired_names.rs",
             // The export format keeps its names: files of older versions have them.
-            .filter(|path| {
-                !path.ends_with("tidy/tests/tidy/retired_names.rs") && !path.ends_with("transfer/export.rs")
-            })
-            .collect();
-        check(&others, retired_names::retired);
+            "crates/timeline/src/transfer/export.rs",
+        ];
+        let mut others = sources("");
+        others.extend(files(&root().join("crates/studio/src/assets/js"), "js"));
+        others.retain(|path| excluded.iter().all(|excluded| !path.ends_with(excluded)));
+        check(&others, |path, text| {
+            retired_names::retired(path.strip_prefix(root()).expect("below the root"), text)
+        });
+        let mut pages = files(&root().join("docs"), "md");
+        pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root().join(page)));
+        check(&pages, retired_names::retired_in_page);
     }
 
     #[test]
-    fn modules_say_what_they_are() {
+    fn test_filters_name_existing_tests() {
+        let tests: Vec<String> = sources("")
+            .iter()
+            .flat_map(|path| {
+                test_filters::tests(path, &fs::read_to_string(path).expect("our files are text"))
+            })
+            .collect();
+        check(&[root().join(".config/nextest.toml")], |path, text| {
+            test_filters::unknown_names(path, text, &tests)
+        });
+    }
+
+    #[test]
+    fn modules_have_documentation() {
         check(&sources("src"), module_documentation);
     }
 
@@ -374,126 +396,5 @@ mod repository {
         let workspace = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace has a manifest");
         let violations = used_dependencies(&workspace, &used, PLANNED);
         assert!(violations.is_empty(), "\n{}", violations.join("\n"));
-    }
-}
-
-mod controls {
-    use super::*;
-
-    /// The rule finds exactly one violation in the bad text, and none in the good one.
-    fn check(rule: impl Fn(&Path, &str) -> Vec<Violation>, path: &str, bad: &str, good: &str) {
-        let path = Path::new(path);
-        assert_eq!(rule(path, bad).len(), 1, "{bad}");
-        assert_eq!(rule(path, good), Vec::<Violation>::new(), "{good}");
-    }
-
-    #[test]
-    fn layering_is_caught() {
-        let good = "[dependencies]\nretake-model.workspace = true\nserde.workspace = true\n";
-        check(
-            layering,
-            "crates/store/Cargo.toml",
-            "[dependencies]\nretake-timeline.workspace = true\n",
-            good,
-        );
-        check(layering, "crates/hub/Cargo.toml", "[dev-dependencies]\nretake-agent.workspace = true\n", good);
-        check(
-            layering,
-            "crates/store/Cargo.toml",
-            "[target.'cfg(unix)'.dependencies]\nbase = { package = \"retake-api\", path = \"../api\" }\n",
-            good,
-        );
-        check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
-        // Equipment of tests is used in tests only.
-        let shipped = "[dependencies]\nretake-testing.workspace = true\n";
-        let tested = "[dev-dependencies]\nretake-testing.workspace = true\n";
-        check(layering, "crates/agent/Cargo.toml", shipped, tested);
-        check(
-            own_names,
-            "crates/api/Cargo.toml",
-            "[dependencies]\nbase = { package = \"retake-api\" }\n",
-            good,
-        );
-        // A crate that is not in the table.
-        assert_eq!(layering(Path::new("crates/helpers/Cargo.toml"), "").len(), 1);
-    }
-
-    #[test]
-    fn test_crates_in_the_program_are_caught() {
-        let good = "[dev-dependencies]\nretake-testing.workspace = true\n";
-        let bad = "[dependencies]\nretake-testing.workspace = true\n";
-        check(shipped, "crates/studio/Cargo.toml", bad, good);
-        check(shipped, "crates/cli/Cargo.toml", bad, good);
-        assert_eq!(shipped(Path::new("crates/campaigns/Cargo.toml"), bad), Vec::<Violation>::new());
-    }
-
-    #[test]
-    fn the_table_has_no_cycle() {
-        // Each crate depends only on crates above it in the table.
-        let layers = MAY_USE.iter().filter(|(_, uses)| *uses != ALL);
-        let mut above: Vec<&str> = Vec::new();
-        for (name, uses) in layers {
-            assert!(uses.iter().all(|used| above.contains(used)), "{name}");
-            above.push(name);
-        }
-    }
-
-    #[test]
-    fn own_lints_and_versions_are_caught() {
-        let path = "crates/store/Cargo.toml";
-        check(shared_lints, path, "[lints.rust]\n", "[lints]\nworkspace = true\n");
-        check(shared_lints, path, "[lints]\nworkspace = false\n", "lints.workspace = true\n");
-        let good = "[dependencies]\nserde = { workspace = true, features = [\"rc\"] }\n";
-        check(shared_versions, path, "[dependencies]\nserde = \"1\"\n", good);
-        check(shared_versions, path, "[build-dependencies]\nserde = { version = \"1\" }\n", good);
-    }
-
-    #[test]
-    fn long_files_are_caught() {
-        check(short_file, "long.rs", &"x\n".repeat(LONGEST_FILE + 1), &"x\n".repeat(LONGEST_FILE));
-    }
-
-    #[test]
-    fn further_test_programs_are_caught() {
-        for (programs, wrong) in [
-            (&["crates/cli/tests/commands/main.rs", "crates/cli/tests/more.rs"][..], 1),
-            (&["crates/api/tests/api/main.rs", "crates/model/tests/model/main.rs"], 0),
-        ] {
-            let programs: Vec<String> = programs.iter().map(|&program| program.to_owned()).collect();
-            assert_eq!(one_test_program(&programs).len(), wrong, "{programs:?}");
-        }
-    }
-
-    #[test]
-    fn unfinished_code_is_caught() {
-        for never in NEVER {
-            check(finished, "some.rs", &format!("fn main() {{\n    {never} }}\n"), "fn main() {}\n");
-        }
-    }
-
-    #[test]
-    fn missing_documentation_is_caught() {
-        let good = "//! The door for changes.\n";
-        for bad in ["", "mod x;\n", "// A comment.\n", "/// An item.\nmod x;\n", "\n//! Late.\n"] {
-            check(module_documentation, "some.rs", bad, good);
-        }
-    }
-
-    #[test]
-    fn unused_dependencies_are_caught() {
-        let workspace =
-            "[workspace.dependencies]\nserde = \"1\"\nretake-model = { path = \"crates/model\" }\n";
-        let used = BTreeSet::from(["serde".to_owned()]);
-        let nothing = BTreeSet::new();
-        for (used, planned, wrong) in [
-            (&used, &[][..], 0),
-            (&nothing, &[], 1),
-            (&nothing, &["serde"], 0),
-            // No longer planned: in use, or removed.
-            (&used, &["serde"], 1),
-            (&used, &["zstd"], 1),
-        ] {
-            assert_eq!(used_dependencies(workspace, used, planned).len(), wrong, "{used:?} {planned:?}");
-        }
     }
 }

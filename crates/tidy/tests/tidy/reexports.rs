@@ -140,7 +140,7 @@ mod controls {
     use super::*;
 
     #[test]
-    fn crates_that_are_passed_on_are_caught() {
+    fn reexported_crates_are_caught() {
         for bad in [
             "pub use retake_store as store;",
             "pub use retake_store;",

@@ -176,7 +176,7 @@ mod repository {
     }
 
     #[test]
-    fn what_is_built_keeps_the_rules_of_deny_toml() {
+    fn the_build_follows_deny_toml() {
         let (rules, packages) = (table("deny.toml"), built(&["--workspace", "--all-features"]));
         let violations = [
             licenses(&packages, &rules),
@@ -189,7 +189,7 @@ mod repository {
     }
 
     #[test]
-    fn the_program_is_built_from_as_many_crates_as_noted() {
+    fn the_number_of_crates_matches_cargo_toml() {
         let violations = size(built(&["--package", "retake"]).len(), &table("Cargo.toml"));
         assert!(violations.is_empty(), "\n{}", violations.join("\n"));
     }
@@ -218,7 +218,7 @@ mod controls {
     }
 
     #[test]
-    fn licenses_are_weighed() {
+    fn license_expressions_are_evaluated() {
         let allowed = ["MIT", "ISC", "Apache-2.0 WITH LLVM-exception"];
         for (expression, permitted) in [
             ("MIT", true),
@@ -242,7 +242,7 @@ mod controls {
     }
 
     #[test]
-    fn what_breaks_a_rule_is_caught() {
+    fn violations_of_deny_toml_are_caught() {
         let rules = rules(
             "[licenses]\nallow = ['MIT']\n[bans]\ndeny = [{ crate = 'bad' }]\nskip = [{ crate = 'two@1.0.0' }]\n\
              [sources]\nallow-registry = ['here']",
@@ -264,7 +264,7 @@ mod controls {
     }
 
     #[test]
-    fn growth_is_caught() {
+    fn a_growing_number_of_crates_is_caught() {
         let noted = rules("[workspace.metadata]\ncrates-in-the-program = 3");
         for (built, wrong) in [(2, 1), (3, 0), (4, 1)] {
             assert_eq!(size(built, &noted).len(), wrong, "{built}");

@@ -118,11 +118,11 @@ impl ProjectReader<'_> {
         let mut named: Vec<u32> = origins.iter().copied().flatten().collect();
         named.sort_unstable();
         named.dedup();
-        let mut told = Vec::with_capacity(named.len());
+        let mut described = Vec::with_capacity(named.len());
         for number in named {
             let touch = &found[number as usize];
-            places.insert(number, told.len());
-            told.push(LineOrigin {
+            places.insert(number, described.len());
+            described.push(LineOrigin {
                 by: OperationInfo::of(touch, &touches.threads()[touch.thread].summary.title),
                 path: RootPath { root: path.root.clone(), path: touch.change.path.clone() },
             });
@@ -132,7 +132,7 @@ impl ProjectReader<'_> {
             let origin = origin.and_then(|origin| places.get(&origin).copied());
             BlameLine { number, origin, text: String::from_utf8_lossy(line).into_owned() }
         });
-        Ok(Blame { path: path.clone(), lines: lines.collect(), origins: told })
+        Ok(Blame { path: path.clone(), lines: lines.collect(), origins: described })
     }
 }
 

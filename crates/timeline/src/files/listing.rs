@@ -157,13 +157,13 @@ fn list(
             levels.pop();
             continue;
         };
-        let told = level.passed.first() == Some(&name);
-        let rest = if told { level.passed.get(1..).unwrap_or_default() } else { &[] };
+        let already_listed = level.passed.first() == Some(&name);
+        let rest = if already_listed { level.passed.get(1..).unwrap_or_default() } else { &[] };
         let path = match &level.path {
             Some(above) => above.join(name),
             None => TreePath::of(name),
         };
-        if !told {
+        if !already_listed {
             if items.len() >= question.limit {
                 return Ok(CapturedFilePage { items, more: true });
             }

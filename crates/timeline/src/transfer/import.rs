@@ -183,7 +183,7 @@ impl Timeline {
         });
         match refused {
             Ok(never) => match never {},
-            Err(WriteError::Refused(foreseen)) => *foreseen,
+            Err(WriteError::Refused(preview)) => *preview,
             Err(WriteError::Store(error)) => Err(error.into()),
         }
     }

@@ -86,8 +86,8 @@ impl WorkingCopy {
             }
             Ok(())
         })?;
-        let mut told = self.timeline.emptied.lock().unwrap_or_else(PoisonError::into_inner);
-        told.extend(restored.iter().cloned());
+        let mut reported = self.timeline.emptied.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.extend(restored.iter().cloned());
         Ok(restored)
     }
 

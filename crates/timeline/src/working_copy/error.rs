@@ -187,7 +187,7 @@ pub enum FileError {
         path: PathBuf,
     },
     /// A worktree contains another folder of Retake, which would be deleted with it.
-    #[error("{} is inside {}; remove or move it first, or keep the files by leaving out --remove", inner.display(), outer.display())]
+    #[error("{} is inside {}; remove or move it first, or omit --delete-files to keep the files", inner.display(), outer.display())]
     ContainsFolder {
         /// The folder to delete.
         outer: PathBuf,

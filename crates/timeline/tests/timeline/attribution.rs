@@ -18,7 +18,7 @@ fn log(world: &FileWorld, name: &str) -> FileLog {
 }
 
 /// A short summary of each operation, newest first.
-fn told(log: &FileLog) -> Vec<String> {
+fn described(log: &FileLog) -> Vec<String> {
     let items = log.operations.iter().map(|item| {
         let lines = item.lines.map(|lines| format!(" +{} -{}", lines.added, lines.removed));
         let from = item.from.as_ref().map(|from| format!(" from {from}"));
@@ -51,11 +51,11 @@ fn blame(world: &FileWorld, name: &str) -> Result<Blame, BlameError> {
 /// Each line with its author.
 fn lines(world: &FileWorld, name: &str) -> Vec<String> {
     let blame = blame(world, name).expect("lines");
-    let told = blame.lines.iter().map(|line| {
+    let described = blame.lines.iter().map(|line| {
         let who = line.origin.map_or("before", |origin| who(&blame.origins[origin].by.actor));
         format!("{who} {}", line.text)
     });
-    told.collect()
+    described.collect()
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn blame_follows_a_file_through_users_agents_renames_and_undo() {
     );
     let found = log(&world, "notes.md");
     assert_eq!(
-        told(&found),
+        described(&found),
         [
             "agent Renamed notes.md from todo.md +1 -0",
             "human Changed todo.md +1 -0",
@@ -83,7 +83,7 @@ fn blame_follows_a_file_through_users_agents_renames_and_undo() {
         ]
     );
     assert!(matches!(found.operations[1].by.kind, OperationKind::ExternalEdits { .. }));
-    assert!(told(&log(&world, "todo.md"))[0].starts_with("agent Removed todo.md to notes.md"));
+    assert!(described(&log(&world, "todo.md"))[0].starts_with("agent Removed todo.md to notes.md"));
 
     // An undo does not own the lines it restores.
     world.undo();
@@ -99,7 +99,7 @@ fn blame_follows_a_file_through_users_agents_renames_and_undo() {
 }
 
 #[test]
-fn a_log_has_pages_and_knows_every_thread_of_the_project() {
+fn a_file_log_is_paged_and_covers_every_thread_of_the_project() {
     let world = FileWorld::new();
     let other = NewThread::in_project(PROJECT).titled("Other");
     let other = world.world.timeline.create_thread(other, Caller::human()).expect("a thread").thread;
@@ -169,7 +169,7 @@ fn differences_have_the_requested_detail() {
 }
 
 #[test]
-fn what_has_no_lines_is_refused() {
+fn blame_of_content_without_lines_is_refused() {
     let world = FileWorld::new();
     world.write("a.bin", "a\0b");
     world.write("folder/file", "text");

@@ -90,19 +90,19 @@ fn every_kind_of_change_is_compared_in_both_directions() {
         &["context_files: a\nb > "],
     );
     check(|_| Command::Share { visibility: None, private: Some(true), shared_with_support: None }, &[], &[]);
-    check(|_| Command::Delete, &["put_away: no > yes"], &["put_away: yes > no"]);
+    check(|_| Command::Delete, &["archived: no > yes"], &["archived: yes > no"]);
 }
 
 #[test]
-fn only_some_entries_are_named_and_all_are_counted() {
+fn a_comparison_lists_some_entries_and_counts_all() {
     let texts: Vec<String> = (0..300).map(|number| format!("text {number}")).collect();
     let world = World::saying(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let version = world.read().thread(world.thread).expect("a thread").summary.version;
-    let told = world.read().history(world.thread).compare([1, version], 5).expect("a comparison");
-    assert_eq!((told.entries.len(), told.entries_added), (5, 300));
-    assert_eq!((told.entries_removed, told.entries_changed), (0, 0));
+    let comparison = world.read().history(world.thread).compare([1, version], 5).expect("a comparison");
+    assert_eq!((comparison.entries.len(), comparison.entries_added), (5, 300));
+    assert_eq!((comparison.entries_removed, comparison.entries_changed), (0, 0));
     assert_eq!(
-        told.entries[0].after.as_ref().map(retake_model::entry::EntryVersion::text).as_deref(),
+        comparison.entries[0].after.as_ref().map(retake_model::entry::EntryVersion::text).as_deref(),
         Some("text 0")
     );
 }

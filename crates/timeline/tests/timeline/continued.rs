@@ -75,7 +75,7 @@ fn two_machines() -> (FileWorld, Machine, [TakeId; 2]) {
 }
 
 #[test]
-fn a_switch_after_an_import_that_continued_a_thread_brings_the_files_of_the_take() {
+fn switching_after_a_continued_import_brings_the_files_of_the_take() {
     let (world, other, [main, branch]) = two_machines();
     // The other machine works in both takes, and ends in the branch.
     turn(&world, "c");
@@ -98,7 +98,7 @@ fn a_switch_after_an_import_that_continued_a_thread_brings_the_files_of_the_take
 }
 
 #[test]
-fn no_version_of_an_import_has_the_conversation_of_one_machine_and_the_files_of_the_other() {
+fn imported_versions_never_mix_conversation_and_files_of_two_machines() {
     let (world, other, [main, branch]) = two_machines();
     world.change(Command::Switch { take: branch });
     turn(&world, "c");
@@ -116,7 +116,7 @@ fn no_version_of_an_import_has_the_conversation_of_one_machine_and_the_files_of_
 }
 
 #[test]
-fn a_new_take_of_an_import_has_its_own_files_wherever_the_thread_stays() {
+fn a_take_added_by_an_import_has_its_own_files() {
     let (world, other, [main, _]) = two_machines();
     turn(&world, "c");
     world.change(Command::Branch { from: main, at: None, name: Some("C".to_owned()) });

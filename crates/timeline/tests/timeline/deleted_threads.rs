@@ -35,7 +35,7 @@ fn an_undo_of_a_deletion_ignores_earlier_undos() {
 }
 
 #[test]
-fn hand_edits_do_not_stand_against_the_undo_of_a_deletion() {
+fn hand_edits_do_not_prevent_undoing_a_deletion() {
     for undone in [false, true] {
         let world = with_files();
         if undone {
@@ -69,7 +69,7 @@ fn a_restored_and_undone_thread_is_restored_again_with_manual_edits() {
 }
 
 #[test]
-fn an_undo_beyond_a_deletion_takes_files_along_but_records_nothing_in_a_deleted_thread() {
+fn an_undo_beyond_a_deletion_moves_files_but_records_nothing_in_a_deleted_thread() {
     let two = Goal::Undo(Unit::Turn, 2);
     let world = with_files();
     world.world.done(Command::Delete);

@@ -78,7 +78,7 @@ fn a_draft_is_sent_with_its_pictures_and_an_undo_brings_both_back() {
 }
 
 #[test]
-fn a_picture_that_was_only_typed_is_shown_and_counted() {
+fn an_unsent_picture_is_shown_and_counted() {
     let world = World::saying(&["one"]);
     world.done(attach(&world, &["a"]));
     assert!(world.read().history(world.thread).shows_picture(id("a")).expect("readable"));
@@ -110,7 +110,7 @@ fn typing_is_one_step_and_other_draft_changes_are_separate() {
 }
 
 #[test]
-fn a_destroyed_picture_is_none() {
+fn a_purged_picture_is_absent() {
     let world = World::saying(&["one"]);
     world.done(attach(&world, &["a"]));
     assert!(read_picture(&world.read(), id("a")).expect("readable").is_some());
@@ -120,7 +120,7 @@ fn a_destroyed_picture_is_none() {
 }
 
 #[test]
-fn more_pictures_than_anybody_sends_are_refused() {
+fn too_many_pictures_are_refused() {
     let world = World::saying(&["one"]);
     let names: Vec<String> = (0..101).map(|number| number.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

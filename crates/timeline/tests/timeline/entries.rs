@@ -29,7 +29,7 @@ fn an_edit_keeps_role_time_usage_thinking_and_unknown_fields() {
 }
 
 #[test]
-fn entries_can_be_put_anywhere() {
+fn entries_can_be_inserted_anywhere() {
     let world = World::saying(&["b", "d"]);
     let take = world.state().active;
     let put = |at, text: &str| {
@@ -55,7 +55,7 @@ fn deleting_twice_is_harmless() {
 }
 
 #[test]
-fn a_caller_who_does_not_know_whether_its_entry_arrived_can_try_again() {
+fn adding_an_entry_can_be_retried_safely() {
     let world = World::new();
     let id = EntryId::from_bytes([5; 16]);
     let version = EntryVersion::from_text("User", "once", world.timeline.now());

@@ -127,7 +127,7 @@ fn an_imported_child_does_not_change_its_parents_history() {
 }
 
 #[test]
-fn a_title_that_an_imported_thread_has_is_taken_where_it_is_listed() {
+fn an_imported_thread_reserves_its_title_in_its_project() {
     let world = grown();
     let (_folder, other) = elsewhere();
     import(export(&world.timeline, world.thread), &other, ImportMode::Same).expect("an import");
@@ -186,7 +186,7 @@ fn a_copy_of_a_promoted_thread_stays_when_the_promotion_is_undone() {
 }
 
 #[test]
-fn what_was_redacted_and_stored_again_is_exported_with_its_bytes() {
+fn content_stored_again_after_redaction_is_exported() {
     let world = World::saying(&["secret"]);
     let cell = world.take().entries.get(&world.read().queries(), 0).expect("a list").expect("an entry");
     let entry =
@@ -207,7 +207,7 @@ fn what_was_redacted_and_stored_again_is_exported_with_its_bytes() {
 }
 
 #[test]
-fn an_import_that_continues_a_thread_leaves_conversation_and_files_together() {
+fn continuing_a_thread_by_import_keeps_conversation_and_files_together() {
     let world = FileWorld::new();
     let main = world.world.state().active;
     let turn = |name: &str| {

@@ -163,7 +163,7 @@ fn conflicts_are_kept_taken_or_marked() {
 }
 
 #[test]
-fn a_jump_takes_back_one_branch_and_makes_the_other() {
+fn a_jump_undoes_one_branch_and_redoes_the_other() {
     let world = FileWorld::new();
     let first = world.agent(|world| world.write("a", "1")).version;
     let second = world.agent(|world| world.write("b", "2")).version;
@@ -176,7 +176,7 @@ fn a_jump_takes_back_one_branch_and_makes_the_other() {
 }
 
 #[test]
-fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
+fn switching_takes_brings_their_files_and_forking_keeps_the_current_ones() {
     let world = FileWorld::new();
     world.world.say("User", "first");
     world.agent(|world| world.write("shared", "1"));
@@ -200,7 +200,7 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
 }
 
 #[test]
-fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
+fn each_take_records_its_first_and_current_files() {
     let world = FileWorld::new();
     let thread = world.world.thread;
     let known_before = RefCell::new(None);
@@ -464,7 +464,7 @@ fn two_processes_on_one_folder_and_thread_take_turns() {
 }
 
 #[test]
-fn a_take_can_live_in_a_folder_of_its_own() {
+fn a_take_can_have_a_worktree() {
     let world = FileWorld::new();
     world.world.say("User", "first");
     world.write("a", "shared\n");
@@ -473,13 +473,13 @@ fn a_take_can_live_in_a_folder_of_its_own() {
     world.change(Command::Branch {
         from: main,
         at: Some(world.world.entry(1)),
-        name: Some("apart".to_owned()),
+        name: Some("worktree".to_owned()),
     });
     world.agent(|world| world.write("b", "of the take\n"));
     let take = world.world.state().active;
     world.change(Command::Switch { take: main });
     let place = tempfile::tempdir().expect("a folder");
-    let folder = place.path().join("apart");
+    let folder = place.path().join("worktree");
     let opened = world
         .working_copy
         .open_worktree(world.world.thread, take, &folder, &Caller::human())
@@ -521,7 +521,7 @@ fn a_take_can_live_in_a_folder_of_its_own() {
 }
 
 #[test]
-fn a_captured_file_that_becomes_excluded_is_a_change_that_undo_takes_back() {
+fn undo_reverts_the_exclusion_of_a_captured_file() {
     type Replace<'text> = &'text dyn Fn(&FileWorld);
     let large = "large\n".repeat(400);
     let cases: [(&str, Replace<'_>); 2] = [

@@ -29,7 +29,7 @@ fn switch_conversation(world: &FileWorld, take: retake_model::id::TakeId) {
 }
 
 #[test]
-fn a_take_that_was_shown_without_its_files_keeps_them() {
+fn switching_only_the_conversation_keeps_the_files_of_a_take() {
     let (world, [main, other]) = two_takes();
     switch_conversation(&world, other);
     world.write("hand", "edited");
@@ -61,7 +61,7 @@ fn a_conversation_alone_switched_back_and_forth_changes_no_files() {
 }
 
 #[test]
-fn hand_edits_that_were_recorded_belong_to_the_files_of_a_take() {
+fn recorded_hand_edits_belong_to_the_files_of_a_take() {
     let (world, [main, other]) = two_takes();
     world.change(Command::Switch { take: other });
     world.write("hand", "edited");

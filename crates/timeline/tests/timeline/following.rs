@@ -14,7 +14,7 @@ fn news(tail: &mut Tail, since: i64) -> Vec<LogEvent> {
 }
 
 #[test]
-fn who_follows_learns_of_everything_once_from_whatever_process() {
+fn a_follower_gets_each_operation_of_any_process_once() {
     let world = World::saying(&["one"]);
     let other = Timeline::open(world.folder.path(), Rules::default()).expect("the same store");
     let mut tail = world.timeline.tail().expect("a tail");
@@ -48,7 +48,7 @@ fn who_follows_learns_of_everything_once_from_whatever_process() {
 }
 
 #[test]
-fn who_follows_is_told_that_files_changed() {
+fn a_follower_gets_file_changes() {
     let world = FileWorld::new();
     let mut tail = world.world.timeline.tail().expect("a tail");
     let seen = tail.last().expect("a log");
@@ -98,18 +98,18 @@ fn agree(timeline: &Timeline, filter: &ThreadFilter) -> Vec<String> {
 }
 
 #[test]
-fn pages_are_the_list_whatever_happens_in_between() {
+fn pages_add_up_to_the_list_despite_changes_in_between() {
     let world = World::saying(&["one", "two"]);
     let timeline = &world.timeline;
     let other = Timeline::open(world.folder.path(), Rules::default()).expect("the same store");
     let elsewhere = ProjectId::from_bytes([8; 16]);
     let all = ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
     let here = ThreadFilter { project: Some(PROJECT), ..ThreadFilter::default() };
-    let put_away = ThreadFilter { deleted: DeletedFilter::Only, ..ThreadFilter::default() };
+    let archived = ThreadFilter { deleted: DeletedFilter::Only, ..ThreadFilter::default() };
     let titled = ThreadFilter { title: Some("THREAD".to_owned()), ..ThreadFilter::default() };
     let tagged = ThreadFilter { facets: vec![(Facet::Tag, "draft".to_owned())], ..ThreadFilter::default() };
     let check = || {
-        for filter in [&all, &here, &put_away, &titled] {
+        for filter in [&all, &here, &archived, &titled] {
             agree(timeline, filter);
         }
         titles(timeline, &tagged, 2)

@@ -202,7 +202,7 @@ fn cell_ends(cell: &EntryCell) -> bool {
 }
 
 #[test]
-fn a_forgery_with_nothing_wrong_is_taken() {
+fn a_valid_forged_export_is_accepted() {
     let base = MemoryObjects::default();
     let mut forgery = Forgery::new(&base);
     let version = forgery.entry("hello");
@@ -262,7 +262,7 @@ fn only_entries_and_blobs_can_be_redacted_in_an_export() {
 }
 
 #[test]
-fn a_few_nodes_cannot_describe_millions_of_entries() {
+fn exports_cannot_claim_millions_of_entries_with_few_nodes() {
     let started = std::time::Instant::now();
     refused("a bomb", "twice", |forgery| {
         let version = forgery.entry("boom");
@@ -290,7 +290,7 @@ fn a_few_nodes_cannot_describe_millions_of_entries() {
 }
 
 #[test]
-fn the_same_entries_cannot_go_by_two_names() {
+fn one_list_cannot_have_two_encodings() {
     refused("a list cut at will", "cut", |forgery| {
         let version = forgery.entry("hello");
         let quiet = (0..).map(|number| cell(number, version)).filter(|cell| !cell_ends(cell));
@@ -367,7 +367,7 @@ fn with_files(forgery: &mut Forgery<'_>, tree: ContentId) {
 }
 
 #[test]
-fn a_few_trees_cannot_describe_more_files_than_there_is_room_for() {
+fn exports_cannot_claim_too_many_files_with_few_trees() {
     let started = std::time::Instant::now();
     refused("trees that double", "paths in a tree of files: at most 4194304", |forgery| {
         let tree = nested(forgery, &["a", "b"], 60);
@@ -417,7 +417,7 @@ fn an_import_with_data_of_a_version_control_system_is_refused() {
 }
 
 #[test]
-fn files_within_the_limits_are_taken_however_deep_they_are() {
+fn files_within_the_limits_are_accepted_at_any_depth() {
     let base = MemoryObjects::default();
     let mut forgery = Forgery::new(&base);
     let tree = nested(&mut forgery, &["d"], 2000);
@@ -499,10 +499,10 @@ fn an_operation_that_names_a_missing_version_is_refused() {
 }
 
 #[test]
-fn of_versions_named_at_random_only_those_get_in_that_are_there() {
+fn only_references_to_existing_versions_are_imported() {
     let mut taken = 0;
     for round in 0..120_u8 {
-        let dice = *blake3::hash(&[round]).as_bytes();
+        let rng = *blake3::hash(&[round]).as_bytes();
         let base = MemoryObjects::default();
         let mut forgery = Forgery::new(&base);
         let first = forgery.entry("hello");
@@ -510,7 +510,7 @@ fn of_versions_named_at_random_only_those_get_in_that_are_there() {
         forgery.with_entries(entries);
         let [(from, has_from), (to, has_to)] = [0, 1].map(|which| {
             let other = forgery.entry(&format!("{which} {round}"));
-            let how = dice[which] % 5;
+            let how = rng[which] % 5;
             if how == 1 || how == 2 {
                 forgery.excluded.push(other);
             }
@@ -520,7 +520,7 @@ fn of_versions_named_at_random_only_those_get_in_that_are_there() {
             let id = if how == 3 { ContentId::of(Kind::Blob, b"hello") } else { other };
             (if how == 4 { first } else { id }, how != 2 && how != 3)
         });
-        let kind = naming(forgery.state.active, from, to).swap_remove(usize::from(dice[2] % 6));
+        let kind = naming(forgery.state.active, from, to).swap_remove(usize::from(rng[2] % 6));
         let is_whole = has_to && (has_from || !matches!(kind, OperationKind::EntryEdited { .. }));
         forgery.second = Some(kind.clone());
         let (_folder, timeline) = elsewhere();

@@ -60,7 +60,7 @@ fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
 }
 
 #[test]
-fn one_undo_brings_back_all_that_a_reset_cleared() {
+fn one_undo_restores_everything_that_a_reset_cleared() {
     let world = World::saying(&["one", "two"]);
     world.done(Command::Set { values: vec![("model".into(), "m".into()), ("top_p".into(), "0.1".into())] });
     world.done(Command::Branch { from: world.state().active, at: Some(world.entry(1)), name: None });
@@ -154,7 +154,7 @@ fn depth_limits_undo_but_not_jump() {
 }
 
 #[test]
-fn a_saved_version_is_no_step_and_is_found_by_name() {
+fn saving_a_version_is_not_an_undo_step() {
     let world = World::saying(&["one"]);
     world.done(Command::Save { name: "good".into() });
     let saved = world.read().history(world.thread).saved("good").expect("a reader").expect("a saved version");
@@ -173,8 +173,8 @@ fn a_stale_writer_gets_the_current_version_and_changes_nothing() {
     world.say("AI", "two");
     let before = world.state();
     let edit = Command::Rename { title: "Mine".into() };
-    let told = world.timeline.change(world.thread, edit.clone(), Caller::human().expecting(stale));
-    let Err(ChangeError::Conflict { current, .. }) = told else { panic!("{told:?}") };
+    let result = world.timeline.change(world.thread, edit.clone(), Caller::human().expecting(stale));
+    let Err(ChangeError::Conflict { current, .. }) = result else { panic!("{result:?}") };
     assert_eq!(world.state(), before);
     world.timeline.change(world.thread, edit, Caller::human().expecting(current)).expect("the replay");
     assert_eq!(world.state().title, "Mine");
@@ -191,7 +191,7 @@ fn undo_is_scoped_to_its_thread() {
 }
 
 #[test]
-fn many_steps_are_one_operation() {
+fn undoing_many_steps_is_one_operation() {
     let world = World::saying(&["one", "two", "three", "four"]);
     let before = world.read().history(world.thread).undo_status().expect("a thread");
     let undone = world.timeline.undo(world.thread, Unit::Turn, 3, Caller::human()).expect("an undo");
@@ -228,7 +228,7 @@ fn go(world: &World, goal: Goal) -> HistoryMove {
 }
 
 #[test]
-fn a_jump_there_and_back_keeps_what_a_take_got_while_another_was_active() {
+fn a_jump_there_and_back_preserves_changes_of_inactive_takes() {
     let world = a_take_written_to_while_another_is_active();
     let (before, version) =
         (state_of(&world), world.read().head(world.thread).expect("a head").operation.version);
@@ -240,7 +240,7 @@ fn a_jump_there_and_back_keeps_what_a_take_got_while_another_was_active() {
 }
 
 #[test]
-fn redo_makes_again_all_that_one_undo_took_back_over_a_switch() {
+fn redo_restores_all_steps_of_one_undo_across_a_switch() {
     let world = a_take_written_to_while_another_is_active();
     let before = state_of(&world);
     for steps in 1..=4 {

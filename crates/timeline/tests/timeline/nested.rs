@@ -18,7 +18,7 @@ fn read(path: &Path) -> Option<String> {
 }
 
 #[test]
-fn a_worktree_that_is_moved_into_its_project_is_left_out() {
+fn a_worktree_moved_into_its_project_is_excluded() {
     let world = FileWorld::new();
     world.write("a", "one\n");
     let before = world.record_changes().snapshot;
@@ -49,7 +49,7 @@ fn a_worktree_that_is_moved_into_its_project_is_left_out() {
 }
 
 #[test]
-fn a_folder_that_becomes_a_project_is_left_alone_by_moves_from_before() {
+fn earlier_moves_skip_a_folder_that_became_a_project() {
     let world = FileWorld::new();
     world.write("a", "one\n");
     world.write("app/kept", "kept\n");

@@ -55,7 +55,7 @@ fn overlap(world: &FileWorld) {
 }
 
 #[test]
-fn what_overlapping_commands_changed_is_asked_about_before_it_is_undone() {
+fn undoing_changes_of_overlapping_commands_requires_confirmation() {
     let world = FileWorld::new();
     overlap(&world);
     // Changes of the first command after the other one ended are its own.
@@ -118,7 +118,7 @@ fn a_fork_or_branch_asks_about_shared_changes_like_an_undo_and_a_switch_does_not
 }
 
 #[test]
-fn a_preview_names_shared_changes_and_may_be_carried_out() {
+fn a_preview_lists_shared_changes_and_can_be_executed() {
     let world = FileWorld::new();
     overlap(&world);
     world.undo();
@@ -184,7 +184,7 @@ fn a_preview_is_refused_like_the_move_while_a_command_runs() {
 }
 
 #[test]
-fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
+fn an_undo_is_refused_if_a_command_starts_before_it_commits() {
     let world = FileWorld::new();
     let timeline = &world.world.timeline;
     let thread = world.world.another();
@@ -210,7 +210,7 @@ fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
 }
 
 #[test]
-fn a_command_is_one_step_of_undo_although_an_entry_came_between_its_changes() {
+fn a_command_is_one_undo_step_despite_an_entry_between_its_changes() {
     let world = FileWorld::new();
     world.world.say("User", "before");
     let exec = Exec::begin(&world);

@@ -67,7 +67,7 @@ fn a_preview_shows_manual_edits_without_recording_them() {
 }
 
 #[test]
-fn a_version_that_only_the_folder_has_is_read_without_storing_it() {
+fn an_unrecorded_file_is_read_without_storing_it() {
     let world = FileWorld::new();
     world.write("a", "one\n");
     world.agent(|world| world.write("a", "two\n"));
@@ -157,7 +157,7 @@ fn a_preview_of_a_switch_without_files_switches_nothing() {
 }
 
 #[test]
-fn the_first_undo_of_a_thread_takes_the_files_of_a_tool_that_died_with_it() {
+fn the_first_undo_reverts_files_of_a_crashed_tool() {
     let world = FileWorld::new();
     let new =
         NewThread { title: Some("Second".to_owned()), ..NewThread::in_project(crate::support::PROJECT) };
@@ -224,7 +224,7 @@ fn a_fork_while_a_turn_runs_stays_in_the_background_with_the_files_of_its_entry(
 }
 
 #[test]
-fn a_promoted_take_takes_its_files_along_and_a_fork_in_it_has_those_of_its_entry() {
+fn a_promoted_take_keeps_its_files_and_forks_have_the_files_of_their_entry() {
     let world = FileWorld::new();
     let main = world.world.state().active;
     world.agent(|world| world.write("a", "1\n"));
@@ -249,7 +249,7 @@ fn a_promoted_take_takes_its_files_along_and_a_fork_in_it_has_those_of_its_entry
 }
 
 #[test]
-fn a_fork_of_a_take_that_was_left_has_the_files_of_its_entry() {
+fn a_fork_of_an_inactive_take_has_the_files_of_its_entry() {
     let world = FileWorld::new();
     let main = world.world.state().active;
     world.agent(|world| world.write("a", "1\n"));

@@ -15,9 +15,9 @@ use tempfile::TempDir;
 use crate::support::{FileWorld, PROJECT, World};
 
 /// The system clock in a given boot, set forward by that many milliseconds.
-struct Booted(&'static str, i64);
+struct ShiftedClock(&'static str, i64);
 
-impl Clock for Booted {
+impl Clock for ShiftedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(SystemClock.now().millis() + self.1)
     }
@@ -37,7 +37,7 @@ const AHEAD: i64 = 60_000;
 fn open(
     folder: TempDir,
     root: TempDir,
-    clock: Booted,
+    clock: ShiftedClock,
     thread: Option<retake_model::id::ThreadId>,
 ) -> FileWorld {
     let timeline = Timeline::open_with(folder.path(), Rules::default(), Arc::new(clock)).expect("a store");
@@ -51,7 +51,7 @@ fn open(
 }
 
 /// A thread in which the agent wrote a file and changed another.
-fn world(clock: Booted) -> FileWorld {
+fn world(clock: ShiftedClock) -> FileWorld {
     let (folder, root) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let world = open(folder, root, clock, None);
     world.write("old.txt", "old\n");
@@ -65,7 +65,7 @@ fn world(clock: Booted) -> FileWorld {
 }
 
 /// The same world after a restart of the system.
-fn reboot(world: FileWorld, clock: Booted) -> FileWorld {
+fn reboot(world: FileWorld, clock: ShiftedClock) -> FileWorld {
     let FileWorld { world: World { folder, timeline, thread }, root, working_copy } = world;
     drop((timeline, working_copy));
     open(folder, root, clock, Some(thread))
@@ -73,10 +73,10 @@ fn reboot(world: FileWorld, clock: Booted) -> FileWorld {
 
 #[test]
 fn files_emptied_by_a_power_cut_are_restored_without_an_operation() {
-    let world = world(Booted("a", AHEAD));
+    let world = world(ShiftedClock("a", AHEAD));
     world.write("old.txt", "");
     world.write("src/new.txt", "");
-    let world = reboot(world, Booted("b", 0));
+    let world = reboot(world, ShiftedClock("b", 0));
     let seen = world.record_changes();
     assert!(seen.operation.is_none(), "{:?}", seen.operation);
     assert_eq!(world.read("old.txt").as_deref(), Some("changed\n"));
@@ -100,9 +100,9 @@ fn files_emptied_by_a_power_cut_are_restored_without_an_operation() {
 
 #[test]
 fn an_undo_right_after_the_cut_finds_the_files_restored() {
-    let world = world(Booted("a", AHEAD));
+    let world = world(ShiftedClock("a", AHEAD));
     world.write("old.txt", "");
-    let world = reboot(world, Booted("b", 0));
+    let world = reboot(world, ShiftedClock("b", 0));
     let undone = world.undo();
     assert!(!undone.left_something(), "{undone:?}");
     assert_eq!(undone.emptied.len(), 1);
@@ -113,9 +113,9 @@ fn an_undo_right_after_the_cut_finds_the_files_restored() {
 
 #[test]
 fn a_preview_restores_nothing_and_names_the_command_that_does() {
-    let world = world(Booted("a", AHEAD));
+    let world = world(ShiftedClock("a", AHEAD));
     world.write("old.txt", "");
-    let world = reboot(world, Booted("b", 0));
+    let world = reboot(world, ShiftedClock("b", 0));
     let request = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
     let plan = || {
         world.working_copy.plan(world.world.thread, request.clone(), Caller::human(), MoveOptions::default())
@@ -131,9 +131,9 @@ fn a_preview_restores_nothing_and_names_the_command_that_does() {
 
 #[test]
 fn a_preview_that_may_recover_restores_the_files_and_reports_them() {
-    let world = world(Booted("a", AHEAD));
+    let world = world(ShiftedClock("a", AHEAD));
     world.write("old.txt", "");
-    let world = reboot(world, Booted("b", 0));
+    let world = reboot(world, ShiftedClock("b", 0));
     let request = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
     let plan = || {
         let (thread, request) = (world.world.thread, request.clone());
@@ -151,19 +151,19 @@ fn a_preview_that_may_recover_restores_the_files_and_reports_them() {
 /// Control: a file emptied after its capture is the user's change, in this boot and in the next.
 #[test]
 fn a_file_that_the_user_emptied_is_the_users_change() {
-    let before_the_cut = world(Booted("a", 0));
+    let before_the_cut = world(ShiftedClock("a", 0));
     std::thread::sleep(Duration::from_millis(50));
     before_the_cut.write("old.txt", "");
-    let after_the_cut = reboot(world(Booted("a", 0)), Booted("b", 0));
+    let after_the_cut = reboot(world(ShiftedClock("a", 0)), ShiftedClock("b", 0));
     std::thread::sleep(Duration::from_millis(50));
     after_the_cut.write("old.txt", "");
-    let same_boot = world(Booted("a", AHEAD));
+    let same_boot = world(ShiftedClock("a", AHEAD));
     same_boot.write("old.txt", "");
     // After the first recording in a boot, the clock may even be wrong.
-    let later = reboot(world(Booted("a", AHEAD)), Booted("b", 0));
+    let later = reboot(world(ShiftedClock("a", AHEAD)), ShiftedClock("b", 0));
     later.record_changes();
     later.write("old.txt", "");
-    for world in [reboot(before_the_cut, Booted("b", 0)), after_the_cut, same_boot, later] {
+    for world in [reboot(before_the_cut, ShiftedClock("b", 0)), after_the_cut, same_boot, later] {
         let seen = world.record_changes();
         let kind = seen.operation.expect("the user's change").kind;
         assert!(matches!(kind, Some(OperationKind::ExternalEdits { paths: 1 })), "{kind:?}");

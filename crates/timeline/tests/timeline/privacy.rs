@@ -48,7 +48,7 @@ fn no_undo_redo_jump_or_reset_clears_the_private_mark() {
 }
 
 #[test]
-fn a_mark_from_creation_outlives_jumps_too() {
+fn a_private_mark_set_at_creation_survives_jumps() {
     let world = World::new();
     let new = NewThread { private: true, ..NewThread::in_project(PROJECT).titled("Secret") };
     let thread = world.timeline.create_thread(new, Caller::human()).expect("a thread").thread;
@@ -79,7 +79,7 @@ fn a_promoted_take_is_as_private_as_its_thread_is_now() {
 }
 
 #[test]
-fn an_import_leaves_the_marks_of_a_thread_that_is_here() {
+fn an_import_keeps_the_sharing_of_an_existing_thread() {
     let here = World::saying(&["one"]);
     let export = |world: &World| export(&world.timeline, world.thread);
     let import = |world: &World, file: Vec<u8>| {

@@ -10,12 +10,12 @@ use retake_timeline::{
 };
 use retake_workspace::snapshot::{OpenError, Options, Workspace};
 
-struct Place {
+struct TestFolder {
     folder: tempfile::TempDir,
     timeline: Timeline,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join("project")).expect("a new folder");
@@ -30,7 +30,7 @@ impl Place {
 
 #[test]
 fn a_renamed_folder_keeps_its_project() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let before = place.project("project");
     assert_eq!(before.folder_change, ProjectChange::New);
     assert_eq!(place.project("project").folder_change, ProjectChange::Nothing);
@@ -42,7 +42,7 @@ fn a_renamed_folder_keeps_its_project() {
 
 #[test]
 fn a_project_moved_below_another_one_keeps_its_identity() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let outer = place.project("project");
     let path = |name: &str| place.folder.path().join(name);
     fs::create_dir_all(path("project/inner/deep")).expect("a new folder");
@@ -65,8 +65,8 @@ fn a_project_moved_below_another_one_keeps_its_identity() {
 }
 
 #[test]
-fn looking_at_a_new_folder_leaves_no_trace() {
-    let place = Place::new();
+fn reading_a_new_folder_creates_nothing() {
+    let place = TestFolder::new();
     let folder = place.folder.path().join("project");
     place.timeline.project_if_known(&folder).expect("a folder");
     assert!(place.timeline.read().expect("a reader").queries().projects().expect("a list").is_empty());
@@ -76,7 +76,7 @@ fn looking_at_a_new_folder_leaves_no_trace() {
 
 #[test]
 fn a_copied_folder_is_another_project() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let before = place.project("project");
     let (from, to) = (place.folder.path().join("project"), place.folder.path().join("copy"));
     assert!(Command::new("cp").arg("-a").args([&from, &to]).status().expect("cp").success());
@@ -87,7 +87,7 @@ fn a_copied_folder_is_another_project() {
 #[test]
 fn a_copy_of_a_renamed_project_does_not_take_over_its_identity() {
     for copy_at in ["copy", "elsewhere/copy", "project"] {
-        let place = Place::new();
+        let place = TestFolder::new();
         let before = place.project("project");
         let at = |name: &str| place.folder.path().join(name);
         fs::create_dir(at("elsewhere")).expect("a new folder");
@@ -106,7 +106,7 @@ fn a_copy_of_a_renamed_project_does_not_take_over_its_identity() {
 
 #[test]
 fn a_new_folder_at_an_old_path_is_another_project_that_can_adopt_the_old_one() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let before = place.project("project");
     fs::remove_dir(place.folder.path().join("project")).expect("a removal");
     fs::create_dir(place.folder.path().join("other")).expect("another folder, which may reuse the number");
@@ -123,7 +123,7 @@ fn a_new_folder_at_an_old_path_is_another_project_that_can_adopt_the_old_one() {
 
 #[test]
 fn adopting_a_project_names_the_threads_that_were_here() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::create_dir(place.folder.path().join("other")).expect("a new folder");
     let (here, other) = (place.project("project"), place.project("other"));
     for project in [&here, &other] {
@@ -141,15 +141,15 @@ fn adopting_a_project_names_the_threads_that_were_here() {
 
 #[test]
 fn a_subfolder_belongs_to_the_project_above_it() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let above = place.project("project");
     fs::create_dir_all(place.folder.path().join("project/src/deep")).expect("new folders");
     assert_eq!(place.project("project/src/deep").id, above.id);
 }
 
 #[test]
-fn several_programs_that_meet_a_new_folder_at_once_agree_which_project_it_is() {
-    let place = Place::new();
+fn processes_opening_a_new_folder_concurrently_agree_on_its_project() {
+    let place = TestFolder::new();
     let folder = place.folder.path().join("project");
     let home = place.folder.path().join("home");
     let meet = || {
@@ -165,7 +165,7 @@ fn several_programs_that_meet_a_new_folder_at_once_agree_which_project_it_is() {
 
 #[test]
 fn the_working_copy_of_a_project_is_its_own_folder() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let project = place.project("project");
     let folder = place.folder.path().join("project").canonicalize().expect("a folder");
     let working_copy = |id: ProjectId| WorkingCopy::of_project(&place.timeline, id, &Options::default());
@@ -199,7 +199,7 @@ fn the_working_copy_of_a_project_is_its_own_folder() {
 
 #[test]
 fn the_working_copy_of_a_take_is_the_folder_of_its_files() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let project = place.project("project");
     let options = Options::default();
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
@@ -211,7 +211,7 @@ fn the_working_copy_of_a_take_is_the_folder_of_its_files() {
     let of = |take| WorkingCopy::of_take(&place.timeline, thread, take, &options).expect("a working copy");
     let home = place.folder.path().join("project").canonicalize().expect("a folder");
     assert_eq!((of(main).path(), of(other).path()), (home.as_path(), home.as_path()));
-    let worktree = place.folder.path().join("apart");
+    let worktree = place.folder.path().join("worktree");
     of(main).open_worktree(thread, main, &worktree, &Caller::human()).expect("a folder");
     let worktree = worktree.canonicalize().expect("a folder");
     assert_eq!((of(main).path(), of(other).path()), (worktree.as_path(), home.as_path()));
@@ -220,7 +220,7 @@ fn the_working_copy_of_a_take_is_the_folder_of_its_files() {
 
 #[test]
 fn only_a_missing_folder_lets_a_thread_without_files_go_without_one() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let project = place.project("project");
     let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
     let thread = thread.expect("a thread").thread;

@@ -83,7 +83,7 @@ fn snapshots_from_before_a_promotion_are_listed_and_restored() {
 }
 
 #[test]
-fn the_changes_of_files_from_before_a_promotion_are_listed_page_by_page() {
+fn file_changes_from_before_a_promotion_are_listed_in_pages() {
     let (world, _, thread) = promoted();
     world.agent_of(thread, |world| world.write("b", "5\n"));
     let reader = world.world.read();

@@ -83,7 +83,7 @@ fn a_file_move_is_listed_without_earlier_manual_edits() {
 }
 
 #[test]
-fn a_move_that_a_crash_cut_off_still_has_its_request() {
+fn an_interrupted_move_keeps_its_request() {
     let world = FileWorld::new();
     world.write("file", "one");
     world.agent(|world| world.write("file", "two"));

@@ -55,10 +55,10 @@ fn run(seed: u64, mistake: Mistake) -> Result<(), String> {
     let world = World::new();
     let threads: [ThreadId; 3] = [world.thread, world.another(), world.another()];
     let mut chains: [Chain; 3] = Default::default();
-    let mut dice = seed;
+    let mut rng = seed;
     let mut roll = |sides: usize| {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(dice >> 33).expect("a small number") % sides
+        rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(rng >> 33).expect("a small number") % sides
     };
     for number in 0..60 {
         let at = roll(3);
@@ -111,7 +111,7 @@ fn a_shared_prompt_is_the_latest_that_is_not_undone() {
 }
 
 #[test]
-fn a_wrong_model_of_shared_prompts_is_noticed() {
+fn a_wrong_model_of_shared_prompts_is_caught() {
     for mistake in [Mistake::ForgetsAChange, Mistake::ResetClears] {
         assert!((0..4).any(|seed| run(seed, mistake).is_err()));
     }

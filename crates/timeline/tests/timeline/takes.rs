@@ -7,7 +7,7 @@ use retake_store::DeletedFilter;
 use retake_timeline::{Caller, ChangeError, Command, Tree};
 
 #[test]
-fn a_branch_holds_everything_up_to_and_including_the_entry() {
+fn a_branch_contains_everything_up_to_and_including_the_entry() {
     let world = World::saying(&["one", "two", "three"]);
     let main = world.state().active;
     let done = world.done(Command::Branch { from: main, at: Some(world.entry(2)), name: None });
@@ -38,7 +38,7 @@ fn a_fork_starts_before_the_message_with_its_text_as_the_draft() {
 }
 
 #[test]
-fn names_follow_the_base_and_a_taken_one_is_refused() {
+fn generated_names_use_the_base_and_duplicates_are_refused() {
     let world = World::saying(&["one"]);
     let main = world.state().active;
     for _ in 0..3 {
@@ -53,7 +53,7 @@ fn names_follow_the_base_and_a_taken_one_is_refused() {
 }
 
 #[test]
-fn the_last_take_cannot_be_deleted_and_the_active_one_hands_over_to_its_parent() {
+fn the_last_take_cannot_be_deleted_and_deleting_the_active_one_activates_its_parent() {
     let world = World::saying(&["one"]);
     let main = world.state().active;
     let refused = world.change(Command::DeleteTake { take: main });
@@ -79,7 +79,7 @@ fn a_take_whose_parent_is_gone_is_a_root_of_the_tree() {
 }
 
 #[test]
-fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_worked_on_it() {
+fn undoing_a_promotion_removes_the_thread_unless_it_was_changed() {
     let world = World::saying(&["one", "two"]);
     let main = world.state().active;
     world.done(Command::Branch { from: main, at: Some(world.entry(1)), name: None });
@@ -116,14 +116,14 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
 }
 
 #[test]
-fn the_only_take_is_a_thread_already() {
+fn the_only_take_cannot_be_promoted() {
     let world = World::saying(&["one"]);
     let refused = world.timeline.promote(world.thread, world.state().active, None, Caller::human());
     assert!(matches!(refused, Err(ChangeError::Refused(CommandError::OnlyTake))));
 }
 
 #[test]
-fn a_deleted_thread_takes_no_change_until_it_is_restored() {
+fn a_deleted_thread_accepts_no_change_until_it_is_restored() {
     let world = World::saying(&["one"]);
     world.another();
     world.done(Command::Delete);
@@ -134,7 +134,7 @@ fn a_deleted_thread_takes_no_change_until_it_is_restored() {
 }
 
 #[test]
-fn a_redo_does_not_make_a_deletion_again_that_was_restored_since() {
+fn redo_does_not_repeat_a_deletion_that_was_reverted() {
     let world = World::saying(&["one", "two"]);
     world.another();
     world.done(Command::Delete);
@@ -173,7 +173,7 @@ fn the_last_thread_of_a_project_is_not_deleted() {
 }
 
 #[test]
-fn a_new_take_is_anchored_where_its_source_was_last_changed() {
+fn a_new_take_records_the_last_commit_of_its_source() {
     let world = World::saying(&["one"]);
     let main = world.state().active;
     let seen = |commit: &str| Caller {

@@ -123,7 +123,7 @@ fn calling() -> AgentState {
 }
 
 #[test]
-fn an_undo_in_a_worktree_leaves_the_running_turn_of_the_project_alone() {
+fn an_undo_in_a_worktree_does_not_affect_a_turn_in_the_project() {
     let takes = TwoTakes::new();
     takes.start(takes.other, turn(1), "in the worktree");
     takes.start(takes.main, turn(2), "in the project");
@@ -149,7 +149,7 @@ fn an_undo_in_a_worktree_leaves_the_running_turn_of_the_project_alone() {
 }
 
 #[test]
-fn a_turn_that_another_take_interleaves_is_undone_whole_with_its_files() {
+fn an_interleaved_turn_is_undone_completely_with_its_files() {
     let takes = TwoTakes::new();
     takes.start(takes.main, turn(1), "one");
     takes.start(takes.other, turn(2), "two");
@@ -174,7 +174,7 @@ fn a_turn_that_another_take_interleaves_is_undone_whole_with_its_files() {
 }
 
 #[test]
-fn a_program_that_runs_during_a_turn_does_not_split_it() {
+fn a_command_during_a_turn_does_not_split_it() {
     let takes = TwoTakes::new();
     takes.start(takes.main, turn(1), "one");
     takes.world.write("a", "of the program\n");
@@ -186,7 +186,7 @@ fn a_program_that_runs_during_a_turn_does_not_split_it() {
 }
 
 #[test]
-fn a_step_of_the_thread_is_undone_from_any_take_and_a_take_made_elsewhere_is_not() {
+fn thread_steps_are_undone_from_any_take_and_take_steps_only_from_theirs() {
     let takes = TwoTakes::new();
     let world = &takes.world.world;
     world.done(Command::Rename { title: "Renamed".to_owned() });
@@ -225,7 +225,7 @@ fn the_settings_of_a_turn_are_undone_and_redone_with_it() {
 }
 
 #[test]
-fn an_undo_of_another_turn_keeps_the_settings_of_this_one() {
+fn undoing_another_turn_keeps_the_settings_of_this_one() {
     let takes = TwoTakes::new();
     takes.start_setting(takes.main, turn(1), "with a setting", &[("model", "first")]);
     takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
@@ -257,7 +257,7 @@ fn an_undo_in_another_take_keeps_the_settings_of_a_running_turn() {
 }
 
 #[test]
-fn a_move_in_a_worktree_only_delays_work_in_another_take() {
+fn a_move_in_a_worktree_briefly_blocks_other_takes() {
     let takes = TwoTakes::new();
     for number in 0..20 {
         std::fs::write(takes.in_worktree(&format!("there-{number}")), "of the worktree\n").expect("a file");

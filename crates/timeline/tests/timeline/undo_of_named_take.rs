@@ -76,8 +76,8 @@ impl TwoTakes {
 #[test]
 fn a_change_of_an_inactive_take_is_undone_only_there() {
     let takes = TwoTakes::new();
-    let said = takes.say(takes.other, "beside");
-    assert!(said.undoable && said.take == Some(takes.other), "{said:?}");
+    let added = takes.say(takes.other, "beside");
+    assert!(added.undoable && added.take == Some(takes.other), "{added:?}");
     let preview = takes.preview(takes.other, UNDO).expect("a preview");
     assert_eq!((preview.entries_before, preview.entries_after), (2, 1));
     assert!(preview.files.is_none() && preview.folder.is_none(), "{preview:?}");
@@ -138,7 +138,7 @@ fn an_undo_that_names_a_take_with_a_worktree_changes_the_files_there() {
 }
 
 #[test]
-fn the_active_take_may_be_named_and_one_that_is_none_is_refused() {
+fn the_active_take_can_be_named_and_an_unknown_one_is_refused() {
     let takes = TwoTakes::new();
     takes.say(takes.main, "here");
     takes.go(takes.main, UNDO, Scope::Conversation).expect("an undo");

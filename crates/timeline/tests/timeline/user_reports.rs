@@ -59,7 +59,7 @@ fn ignored_build_output_is_not_cleaned_away() {
 
 /// "It said restored, and nothing had happened: the folder had no git."
 #[test]
-fn no_success_without_effect_outside_git() {
+fn outside_git_an_undo_moves_files_and_reports_no_false_success() {
     let world = FileWorld::new();
     world.write("a", "1");
     world.record_changes();
@@ -92,7 +92,7 @@ fn a_restore_of_a_subfolder_leaves_its_siblings() {
 
 /// "Scripts were not executable any more, and line ends had changed."
 #[test]
-fn modes_and_line_ends_are_kept() {
+fn modes_and_line_ends_are_preserved() {
     let world = FileWorld::new();
     world.write("run.sh", "#!/bin/sh\r\necho\r\n");
     let mode = |mode| std::fs::set_permissions(world.path("run.sh"), std::fs::Permissions::from_mode(mode));

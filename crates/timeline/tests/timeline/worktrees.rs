@@ -31,7 +31,7 @@ fn an_unrecorded_worktree_of_a_crash_is_adopted_with_its_changes() {
     let (world, take) = with_second_take();
     let (timeline, thread) = (&world.world.timeline, world.world.thread);
     let place = tempfile::tempdir().expect("a folder");
-    let folder = place.path().join("apart");
+    let folder = place.path().join("worktree");
     let open = || world.working_copy.open_worktree(thread, take, &folder, &Caller::human());
     let opened = open().expect("a folder");
     let whose = format!("{}\0{thread} {take} {}", folder.display(), opened.snapshot);
@@ -50,11 +50,11 @@ fn an_unrecorded_worktree_of_a_crash_is_adopted_with_its_changes() {
 
     // A folder of someone else, or of another take, blocks the path.
     let another = text(number(place.path()));
-    for said in [None, Some(""), Some("something else"), Some(&another)] {
-        if let Some(said) = said {
-            std::fs::write(&mark, said).expect("a file");
+    for content in [None, Some(""), Some("something else"), Some(&another)] {
+        if let Some(content) = content {
+            std::fs::write(&mark, content).expect("a file");
         }
-        assert!(matches!(open(), Err(FileError::PathExists(_))), "{said:?}");
+        assert!(matches!(open(), Err(FileError::PathExists(_))), "{content:?}");
         assert!(folder.join("b").exists(), "nothing was removed");
     }
     std::fs::write(&mark, text(number(&folder))).expect("a file");
@@ -136,7 +136,7 @@ fn a_folder_that_retake_did_not_fill_is_neither_recorded_nor_removed() {
 }
 
 #[test]
-fn a_folder_that_was_moved_is_recognised_where_it_is() {
+fn a_moved_worktree_is_recognised() {
     let (world, known, place) = with_worktree();
     let renamed = place.path().join("renamed");
     std::fs::rename(&known.path, &renamed).expect("a move");
@@ -158,7 +158,7 @@ fn a_folder_that_was_moved_is_recognised_where_it_is() {
 }
 
 #[test]
-fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
+fn a_worktree_inside_another_folder_of_retake_is_refused() {
     let (world, known, place) = with_worktree();
     let take = {
         let main = world.world.state().active;
@@ -210,7 +210,7 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
 }
 
 #[test]
-fn a_folder_inside_another_is_the_inner_one_and_is_not_removed_with_the_outer() {
+fn removing_a_worktree_keeps_a_nested_one() {
     let (world, outer, _place) = with_worktree();
     let main = world.world.state().active;
     world.change(Command::Branch { from: main, at: None, name: None });
@@ -239,10 +239,10 @@ fn plan(world: &FileWorld, request: PlanRequest) -> Result<Plan, FileError> {
 }
 
 #[test]
-fn a_preview_of_a_worktree_makes_and_records_nothing_and_is_executed_as_shown() {
+fn a_worktree_preview_creates_nothing_and_is_executed_as_shown() {
     let (world, take) = with_second_take();
     let place = tempfile::tempdir().expect("a folder");
-    let folder = place.path().join("apart");
+    let folder = place.path().join("worktree");
     let version = || world.world.read().head(world.world.thread).expect("a head").operation.version;
     let before = version();
     world.write("mine", "by hand\n");
@@ -273,7 +273,7 @@ fn a_preview_of_a_worktree_makes_and_records_nothing_and_is_executed_as_shown() 
 }
 
 #[test]
-fn a_folder_of_the_user_beside_a_worktree_stays() {
+fn removing_a_worktree_keeps_user_folders_beside_it() {
     let (world, take) = with_second_take();
     let place = tempfile::tempdir().expect("a folder");
     let mine = place.path().join(".retake-tmp-open-tree");
@@ -289,7 +289,7 @@ fn a_folder_of_the_user_beside_a_worktree_stays() {
 }
 
 #[test]
-fn of_two_projects_that_open_a_worktree_at_one_path_one_is_refused() {
+fn of_two_projects_adding_a_worktree_at_one_path_one_is_refused() {
     let worlds = [with_second_take(), with_second_take()];
     let place = tempfile::tempdir().expect("a folder");
     for (number, (world, _)) in worlds.iter().enumerate() {
@@ -327,7 +327,7 @@ fn of_two_projects_that_open_a_worktree_at_one_path_one_is_refused() {
 }
 
 #[test]
-fn a_removal_that_was_cut_off_is_finished_by_the_next_command() {
+fn the_next_command_completes_an_interrupted_removal() {
     let (world, known, place) = with_worktree();
     std::fs::write(known.path.join("c"), "more\n").expect("a file");
     let timeline = &world.world.timeline;

@@ -43,7 +43,7 @@ fn example() -> Shape {
 }
 
 #[test]
-fn a_tree_is_laid_out_from_nearby_and_from_the_store() {
+fn a_worktree_is_filled_from_the_project_and_the_store() {
     let mut fixture = Fixture::new();
     let example = example();
     let tree = fixture.tree(&example);
@@ -62,7 +62,7 @@ fn a_tree_is_laid_out_from_nearby_and_from_the_store() {
 }
 
 #[test]
-fn what_is_not_as_expected_nearby_comes_from_the_store() {
+fn content_that_differs_in_the_project_comes_from_the_store() {
     let mut fixture = Fixture::new();
     let example = example();
     let tree = fixture.tree(&example);
@@ -78,7 +78,7 @@ fn what_is_not_as_expected_nearby_comes_from_the_store() {
 }
 
 #[test]
-fn a_failure_leaves_nothing() {
+fn a_failed_copy_leaves_nothing() {
     let mut fixture = Fixture::new();
     let tree = fixture.tree(&example());
     let nothing = retake_model::object::MemoryObjects::default();

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_has_corners() {
+    fn unusual_configuration_syntax_is_parsed() {
         check("[Remote \"x\"] URL = a ; comment", &[("x", "a")]);
         check("[remote.x]\nurl = a", &[("x", "a")]);
         check("[remote \"q\\\"uo\\\\te\"]\nurl = a", &[("q\"uo\\te", "a")]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_ends_the_reading() {
+    fn malformed_configuration_ends_parsing() {
         for text in [
             "[",
             "[remote",

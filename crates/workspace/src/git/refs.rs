@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_valid_as_git_sees_it() {
+    fn reference_names_follow_the_rules_of_git() {
         for name in ["refs/heads/main", "refs/heads/a/b", "refs/heads/@", "refs/heads/ü", "refs/heads/a.b"] {
             assert!(is_valid_name(name.as_bytes()), "{name:?}");
         }

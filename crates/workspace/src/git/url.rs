@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_do_not_survive() {
+    fn credentials_are_removed_from_urls() {
         for (address, expected) in [
             ("https://example.org/a.git", "https://example.org/a.git"),
             ("https://user:secret@example.org/a.git", "https://example.org/a.git"),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_of_text_is_refused() {
+    fn urls_other_than_one_line_of_text_are_refused() {
         for address in ["", "a\nb", "\u{1b}]52;c;x\u{7}", "a\u{9b}31m", &"a".repeat(5000)] {
             assert_eq!(without_credentials(address), None, "{address:?}");
         }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_count_only_once_they_are_clearly_in_the_past() {
+    fn recent_timestamps_are_not_trusted() {
         let check = |modified: i64, changed: i64, now_nanos: i64, expected: bool| {
             let stat = Stat { device: 0, inode: 0, size: 0, modified, changed, mode: 0 };
             assert_eq!(stat.is_settled(now_nanos), expected, "{modified} {changed} at {now_nanos}");

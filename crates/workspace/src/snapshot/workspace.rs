@@ -47,7 +47,7 @@ pub enum OpenError {
     },
     /// The folder is or contains the home folder.
     #[error(
-        "{} is or contains a home folder, which is far more than one project; go into the project's own folder, \
+        "{} is or contains a home folder, which is far more than one project; change to the project's own folder, \
          or name it with --directory",
         path.display()
     )]
@@ -56,7 +56,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The folder belongs to the system.
-    #[error("{} belongs to the system; go into the project's own folder, or name it with --directory", path.display())]
+    #[error("{} belongs to the system; change to the project's own folder, or name it with --directory", path.display())]
     System {
         /// The path.
         path: PathBuf,
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_that_are_no_project_are_refused_with_a_suggestion() {
+    fn folders_that_cannot_be_projects_are_refused_with_a_suggestion() {
         let check = |path: &str, expected: Option<&str>| {
             let found =
                 check(Path::new(path), Some(Path::new("/home/me"))).err().map(|error| error.to_string());

@@ -57,7 +57,7 @@ fn check(what: &str, folder: &Path) -> GitFacts {
 }
 
 #[test]
-fn repositories_that_git_made() {
+fn repositories_created_by_git_are_read() {
     let (_place, top) = place();
     let main = top.join("main");
     fs::create_dir(&main).expect("a new folder");
@@ -106,7 +106,7 @@ fn repositories_that_git_made() {
 }
 
 #[test]
-fn submodules_and_nested_repositories() {
+fn submodules_and_nested_repositories_are_read() {
     let (_place, top) = place();
     repository(&top.join("inner"));
     let outer = top.join("outer");
@@ -122,7 +122,7 @@ fn submodules_and_nested_repositories() {
 }
 
 #[test]
-fn other_formats() {
+fn other_repository_formats_are_read() {
     let (_place, top) = place();
     let long = top.join("long");
     fs::create_dir(&long).expect("a new folder");
@@ -142,7 +142,7 @@ fn other_formats() {
 }
 
 #[test]
-fn remotes() {
+fn remotes_are_read() {
     let (_place, top) = place();
     repository(&top);
     let check = |expected: Option<&str>| assert_eq!(observe(&top).remote.as_deref(), expected);
@@ -205,7 +205,7 @@ impl Hostile {
 }
 
 #[test]
-fn a_hostile_head() {
+fn a_hostile_head_does_no_harm() {
     let new = Hostile::new;
     new().write("HEAD", "").check("empty", None, None);
     new().write("HEAD", [0xff; 100]).check("bytes", None, None);
@@ -229,7 +229,7 @@ fn a_hostile_head() {
 }
 
 #[test]
-fn hostile_references() {
+fn hostile_references_do_no_harm() {
     let new = || Hostile::new().write("HEAD", "ref: refs/heads/main\n");
     let main = Some("main");
     new().write("refs/heads/main", "").check("cut short", main, None);
@@ -254,7 +254,7 @@ fn hostile_references() {
 }
 
 #[test]
-fn hostile_pointers() {
+fn hostile_gitdir_pointers_do_no_harm() {
     let (_place, top) = place();
     let check = |what: &str, content: &[u8]| {
         fs::write(top.join(".git"), content).expect("a writable folder");
@@ -272,7 +272,7 @@ fn hostile_pointers() {
 }
 
 #[test]
-fn a_hostile_configuration() {
+fn a_hostile_configuration_does_no_harm() {
     let head = || Hostile::new().write("HEAD", "ref: refs/heads/main\n");
     for (what, hostile) in [
         ("a gigabyte", head().sparse("config", "[remote \"origin\"]\nurl = a\n")),
@@ -428,7 +428,7 @@ fn a_word_in_the_name_of_a_remote_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_told_is_not_known() {
+fn an_unreadable_index_leaves_dirty_unknown() {
     let (_place, top) = place();
     repository(&top);
     fs::write(top.join("a"), "one").expect("a file");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::support::{Place, settle};
+use crate::support::{TestFolder, settle};
 use retake_model::tree::ExclusionReason;
 
 fn map<const COUNT: usize, T>(pairs: [(&str, T); COUNT]) -> BTreeMap<String, T> {
@@ -13,7 +13,7 @@ fn map<const COUNT: usize, T>(pairs: [(&str, T); COUNT]) -> BTreeMap<String, T> 
 
 #[test]
 fn files_links_and_folders_are_captured_exactly() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("a.txt", "one");
     place.write("deep/er/b", b"\xff\x00two");
     fs::create_dir(place.root.join("empty")).expect("a folder");
@@ -30,7 +30,7 @@ fn files_links_and_folders_are_captured_exactly() {
         ("link", "-> ../outside"),
     ];
     let expected = map(expected).into_iter().map(|(path, text)| (path, text.to_owned())).collect();
-    assert_eq!(place.held(&taken), expected);
+    assert_eq!(place.captured(&taken), expected);
     assert_eq!((taken.snapshot.files(), taken.snapshot.bytes()), (4, 8));
     assert!(place.excluded(&taken).is_empty());
 
@@ -44,8 +44,8 @@ fn files_links_and_folders_are_captured_exactly() {
 }
 
 #[test]
-fn the_same_folder_has_the_same_snapshot_whatever_the_road() {
-    let place = Place::new();
+fn the_same_folder_has_the_same_snapshot_with_and_without_cache() {
+    let place = TestFolder::new();
     for number in 0..600 {
         place.write(&format!("many/{number}"), format!("file {number}"));
     }
@@ -62,13 +62,13 @@ fn the_same_folder_has_the_same_snapshot_whatever_the_road() {
     fs::remove_dir_all(place.store.folder().join("folders")).expect("the cache is gone");
     let fresh = place.keep();
     assert_eq!(fresh.id, changed.id);
-    assert_eq!(place.held(&fresh)["many/300"], "other");
-    assert!(!place.held(&fresh).contains_key("many/400"));
+    assert_eq!(place.captured(&fresh)["many/300"], "other");
+    assert!(!place.captured(&fresh).contains_key("many/400"));
 }
 
 #[test]
-fn what_is_left_out_is_named_with_the_reason() {
-    let place = Place::new();
+fn excluded_paths_are_listed_with_the_reason() {
+    let place = TestFolder::new();
     place.write(".gitignore", "target/\n*.log\n!keep.log\n");
     place.write("target/out", "build output");
     place.write("a.log", "");
@@ -106,7 +106,7 @@ fn what_is_left_out_is_named_with_the_reason() {
         ("target", ExclusionReason::Ignored),
     ];
     assert_eq!(place.excluded(&taken), map(expected));
-    let held: Vec<String> = place.held(&taken).into_keys().collect();
+    let captured: Vec<String> = place.captured(&taken).into_keys().collect();
     let expected = [
         ".env.example",
         ".gitignore",
@@ -117,12 +117,12 @@ fn what_is_left_out_is_named_with_the_reason() {
         "sub/deep",
         "sub/deep/only",
     ];
-    assert_eq!(held, expected);
+    assert_eq!(captured, expected);
 }
 
 #[test]
 fn an_ignore_file_with_hostile_lines_is_read_without_them() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let nested = "{".repeat(100_000) + "a" + &"}".repeat(100_000);
     for name in [".gitignore", ".ignore", ".retakeignore"] {
         place.write(name, format!("{nested}\n{}\n{}\n{name}-x\n", "{[}]".repeat(9_000), "?".repeat(90_000)));
@@ -133,12 +133,12 @@ fn an_ignore_file_with_hostile_lines_is_read_without_them() {
     let ignored =
         [".gitignore-x", ".ignore-x", ".retakeignore-x"].map(|name| (name, ExclusionReason::Ignored));
     assert_eq!(place.excluded(&taken), map(ignored));
-    assert!(place.held(&taken).contains_key("kept"));
+    assert!(place.captured(&taken).contains_key("kept"));
 }
 
 #[test]
 fn setuid_setgid_and_sticky_bits_are_listed_as_excluded() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let set = |path: &str, mode| {
         fs::set_permissions(place.root.join(path), fs::Permissions::from_mode(mode)).expect("a mode");
     };
@@ -152,7 +152,9 @@ fn setuid_setgid_and_sticky_bits_are_listed_as_excluded() {
     for round in 0..4 {
         let taken = place.keep();
         assert_eq!(place.excluded(&taken), expected, "round {round}");
-        assert!(place.held(&taken).contains_key("tool") && place.held(&taken).contains_key("shared/file"));
+        assert!(
+            place.captured(&taken).contains_key("tool") && place.captured(&taken).contains_key("shared/file")
+        );
         if round > 1 {
             place.write("plain/file", format!("{round}"));
         }
@@ -165,10 +167,10 @@ fn setuid_setgid_and_sticky_bits_are_listed_as_excluded() {
 
 #[test]
 fn a_rewrite_that_keeps_size_and_time_is_seen() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for round in 0..20 {
         place.write("file", format!("{round:04}"));
         let taken = place.keep();
-        assert_eq!(place.held(&taken)["file"], format!("{round:04}"));
+        assert_eq!(place.captured(&taken)["file"], format!("{round:04}"));
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{NOW, Place, all_bytes, commit, settle};
+use crate::support::{NOW, TestFolder, all_bytes, commit, settle};
 use retake_model::content::{ContentId, Kind};
 use retake_model::tree::{ExclusionReason, PART};
 use retake_store::WriteError;
@@ -15,14 +15,14 @@ use retake_workspace::snapshot::{SnapshotError, StoreSnapshotError, snapshot_wit
 
 #[test]
 fn a_secret_is_in_no_byte_of_the_store() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let canary = "canary-9f1c-do-not-store";
     for path in [".env", ".env.local", "keys/id_rsa", "server.pem", ".aws/credentials", "deep/a/.netrc"] {
         place.write(path, canary);
     }
     place.write("held.txt", "this is held");
     let taken = place.keep();
-    assert_eq!(place.held(&taken)["held.txt"], "this is held");
+    assert_eq!(place.captured(&taken)["held.txt"], "this is held");
     let bytes = all_bytes(place.store.folder());
     assert!(!bytes.windows(canary.len()).any(|window| window == canary.as_bytes()));
     let left = place.excluded(&taken);
@@ -31,7 +31,7 @@ fn a_secret_is_in_no_byte_of_the_store() {
 
 #[test]
 fn a_configuration_overrides_the_default_exclusions() {
-    let mut place = Place::new();
+    let mut place = TestFolder::new();
     place.options.include = vec!["/target/keep/".into(), ".env.ci".into()];
     place.options.exclude = vec!["*.iso".into()];
     place.options.secrets = vec!["private/".into()];
@@ -44,8 +44,8 @@ fn a_configuration_overrides_the_default_exclusions() {
     place.write("private/x", "x");
     place.write("large", "more than ten bytes");
     let taken = place.keep();
-    let held: Vec<String> = place.held(&taken).into_keys().collect();
-    assert_eq!(held, [".env.ci", ".gitignore", "target", "target/keep", "target/keep/a"]);
+    let captured: Vec<String> = place.captured(&taken).into_keys().collect();
+    assert_eq!(captured, [".env.ci", ".gitignore", "target", "target/keep", "target/keep/a"]);
     let left: Vec<(String, ExclusionReason)> = place.excluded(&taken).into_iter().collect();
     let expected = [
         ("disk.iso", ExclusionReason::Ignored),
@@ -62,22 +62,22 @@ fn a_configuration_overrides_the_default_exclusions() {
 
 #[test]
 fn changed_ignore_rules_apply_to_unchanged_folders() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("a/.gitignore", "*.log\n");
     place.write("a/deep/x.log", "x");
     settle();
-    assert!(!place.held(&place.keep()).contains_key("a/deep/x.log"));
+    assert!(!place.captured(&place.keep()).contains_key("a/deep/x.log"));
     settle();
     fs::write(place.root.join("a/.gitignore"), "*.tmp\n").expect("other rules of the same length");
-    assert!(place.held(&place.keep()).contains_key("a/deep/x.log"));
+    assert!(place.captured(&place.keep()).contains_key("a/deep/x.log"));
     fs::remove_file(place.root.join("a/.gitignore")).expect("no rules");
     place.write(".ignore", "deep\n");
-    assert!(!place.held(&place.keep()).contains_key("a/deep"));
+    assert!(!place.captured(&place.keep()).contains_key("a/deep"));
 }
 
 #[test]
 fn unusual_names_are_captured_or_listed_as_excluded() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for name in
         [&b"not \xff text"[..], b"new\nline", b"-dash", b" space ", "ü".as_bytes(), &[b'n'; 255], b"a\\b"]
     {
@@ -97,22 +97,22 @@ fn unusual_names_are_captured_or_listed_as_excluded() {
 
 #[test]
 fn long_files_are_stored_in_parts_and_large_content_in_packs() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let long: Vec<u8> = (0..PART + 12_345).map(|index| (index * 7 % 251) as u8).collect();
     place.write("long", &long);
     place.write("exact", &long[..PART as usize]);
     let taken = place.take();
     assert!(taken.packed.is_some());
     let taken = commit(&place.store, taken);
-    let held = place.held(&taken);
-    assert_eq!(held["long"], long.escape_ascii().to_string());
-    assert_eq!(held["exact"], long[..PART as usize].escape_ascii().to_string());
+    let captured = place.captured(&taken);
+    assert_eq!(captured["long"], long.escape_ascii().to_string());
+    assert_eq!(captured["exact"], long[..PART as usize].escape_ascii().to_string());
     assert!(place.store.verify(&mut |_| {}).expect("it runs").is_clean());
 }
 
 #[test]
-fn a_damaged_cache_is_passed_over() {
-    let place = Place::new();
+fn a_damaged_cache_is_ignored() {
+    let place = TestFolder::new();
     place.write("a", "one");
     settle();
     let first = place.keep();
@@ -135,8 +135,8 @@ fn a_damaged_cache_is_passed_over() {
 }
 
 #[test]
-fn what_was_destroyed_is_not_remembered_and_does_not_come_back() {
-    let place = Place::new();
+fn purged_content_is_not_served_from_the_cache() {
+    let place = TestFolder::new();
     place.write("a", "a password that slipped in");
     place.write("b", "harmless");
     settle();
@@ -152,14 +152,14 @@ fn what_was_destroyed_is_not_remembered_and_does_not_come_back() {
     let again = place.keep();
     assert_ne!(again.id, first.id);
     assert_eq!(place.excluded(&again)["a"], ExclusionReason::Secret);
-    assert_eq!(place.held(&again)["b"], "harmless");
+    assert_eq!(place.captured(&again)["b"], "harmless");
     let bytes = all_bytes(place.store.folder());
     assert!(!bytes.windows(12).any(|window| window == b"slipped in\0\0" || window == b"that slipped"));
 }
 
 #[test]
 fn a_constantly_rewritten_file_is_captured_whole_or_excluded() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let path = place.root.join("busy");
     fs::write(&path, vec![b'0'; 100_000]).expect("a file");
     let stop = AtomicBool::new(false);
@@ -174,7 +174,7 @@ fn a_constantly_rewritten_file_is_captured_whole_or_excluded() {
         });
         for _ in 0..30 {
             let taken = place.keep();
-            if let Some(text) = place.held(&taken).get("busy") {
+            if let Some(text) = place.captured(&taken).get("busy") {
                 assert!(text.bytes().all(|byte| byte == text.as_bytes()[0]), "torn");
             } else {
                 assert_eq!(place.excluded(&taken)["busy"], ExclusionReason::Changing);
@@ -185,8 +185,8 @@ fn a_constantly_rewritten_file_is_captured_whole_or_excluded() {
 }
 
 #[test]
-fn the_store_is_not_held_and_a_snapshot_can_be_cancelled() {
-    let mut place = Place::new();
+fn a_snapshot_does_not_block_the_store_and_can_be_cancelled() {
+    let mut place = TestFolder::new();
     place.store = retake_store::Store::open(&place.root.join("inside")).expect("a store");
     for number in 0..2000 {
         place.write(&format!("many/{number}"), "x");

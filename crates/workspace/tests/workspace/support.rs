@@ -18,14 +18,14 @@ use retake_workspace::snapshot::{CapturedSnapshot, Options, Workspace, snapshot}
 pub const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 
 /// A folder with a store next to it, removed after the test.
-pub struct Place {
+pub struct TestFolder {
     pub temporary: tempfile::TempDir,
     pub root: PathBuf,
     pub store: Store,
     pub options: Options,
 }
 
-impl Place {
+impl TestFolder {
     pub fn new() -> Self {
         let temporary = tempfile::tempdir().expect("a temporary folder");
         let root = temporary.path().canonicalize().expect("it exists").join("project");
@@ -54,11 +54,11 @@ impl Place {
     }
 
     /// Content of a stored snapshot: bytes of files, `-> target` of links, `/` for folders.
-    pub fn held(&self, taken: &CapturedSnapshot) -> BTreeMap<String, String> {
+    pub fn captured(&self, taken: &CapturedSnapshot) -> BTreeMap<String, String> {
         let reading = self.store.read().expect("a read transaction");
-        let mut held = BTreeMap::new();
-        read_tree(&reading.queries(), taken.snapshot.roots[0].tree, "", &mut held);
-        held
+        let mut captured = BTreeMap::new();
+        read_tree(&reading.queries(), taken.snapshot.roots[0].tree, "", &mut captured);
+        captured
     }
 
     /// Its excluded paths.
@@ -78,7 +78,12 @@ pub fn commit(store: &Store, taken: CapturedSnapshot) -> Arc<CapturedSnapshot> {
     taken
 }
 
-pub fn read_tree(objects: &impl Objects, tree: ContentId, path: &str, held: &mut BTreeMap<String, String>) {
+pub fn read_tree(
+    objects: &impl Objects,
+    tree: ContentId,
+    path: &str,
+    captured: &mut BTreeMap<String, String>,
+) {
     let tree: Tree = load(objects, tree).expect("it is stored");
     tree.check().expect("it is well-formed");
     for entry in tree.entries() {
@@ -91,11 +96,11 @@ pub fn read_tree(objects: &impl Objects, tree: ContentId, path: &str, held: &mut
             }
             Node::Link { target } => format!("-> {}", target.escape_ascii()),
             Node::Folder { tree, .. } => {
-                read_tree(objects, *tree, &format!("{path}/"), held);
+                read_tree(objects, *tree, &format!("{path}/"), captured);
                 "/".to_owned()
             }
         };
-        held.insert(path, text);
+        captured.insert(path, text);
     }
 }
 

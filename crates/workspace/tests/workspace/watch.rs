@@ -19,7 +19,7 @@ type Edit = fn(&Path) -> std::io::Result<()>;
 
 /// A watched folder, and a second store whose snapshots walk everything.
 struct Watched {
-    place: Place,
+    place: TestFolder,
     workspace: Workspace,
     watch: FolderWatch,
     other: Store,
@@ -41,7 +41,7 @@ impl Watched {
     }
 
     fn with(limits: Limits) -> Self {
-        let place = Place::new();
+        let place = TestFolder::new();
         let workspace = place.workspace();
         let other = Store::open(&place.temporary.path().join("other")).expect("a new store");
         Self { watch: FolderWatch::with_limits(limits), place, workspace, other }
@@ -216,7 +216,7 @@ fn git_facts_are_those_of_a_fresh_read() {
 }
 
 #[test]
-fn limits_lead_to_a_walk_over_everything() {
+fn watch_limits_fall_back_to_a_full_walk() {
     for limits in [
         Limits { watches: 3, ..Limits::default() },
         Limits { events: 5, ..Limits::default() },
@@ -234,7 +234,7 @@ fn limits_lead_to_a_walk_over_everything() {
 }
 
 #[test]
-fn a_queue_that_overflowed_is_noticed() {
+fn an_overflowing_queue_is_detected() {
     let mut watched = Watched::new();
     watched.place.write("a", "");
     watched.place.write("b", "");
@@ -295,7 +295,7 @@ fn a_moved_root_is_not_confused_with_another() {
 }
 
 #[test]
-fn random_edits_are_all_seen() {
+fn all_random_edits_are_seen() {
     for seed in 1..=6_u64 {
         let mut watched = Watched::new();
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_gives_a_key_or_says_why_not() {
+    fn a_key_command_returns_a_key_or_an_error() {
         let key = run_key_command("printf 'k-123\\n'").expect("a key");
         assert_eq!(key.redact("it is k-123"), Secret::new("k-123").redact("it is k-123"));
         for command in ["true", "exit 3", "no-such-command-at-all 2>/dev/null", "printf '\\377'"] {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_that_others_cannot_read_is_read() {
+    fn a_key_file_readable_by_others_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let check = |name: &str, content: &str, mode: u32, good: bool| {
             let path = folder.path().join(name);

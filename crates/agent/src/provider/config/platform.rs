@@ -9,7 +9,7 @@ use crate::provider::{Platform, SignIn, Wire, platform::segment};
 
 /// The properties of a provider on a cloud.
 #[derive(Default)]
-pub(super) struct Hosted {
+pub(super) struct PlatformProvider {
     pub(super) platform: Platform,
     /// The base of its URLs.
     pub(super) base_url: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Hosted {
 }
 
 /// The provider and model to resolve.
-pub(super) struct Asked<'a> {
+pub(super) struct ProviderSelection<'a> {
     pub(super) name: &'a str,
     pub(super) config: &'a ProviderConfig,
     pub(super) wire: Wire,
@@ -59,19 +59,19 @@ pub(super) fn wire_of(platform: Platform, model: &str) -> Option<Wire> {
 /// Resolves the address and authentication of a provider.
 pub(super) fn hosted(
     platform: Platform,
-    asked: &Asked<'_>,
-    around: &ProviderEnvironment<'_>,
-) -> Result<Hosted, ResolveError> {
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
+) -> Result<PlatformProvider, ResolveError> {
     let mut hosted = match platform {
-        Platform::Direct => Hosted::default(),
-        Platform::Azure => azure(asked, around)?,
-        Platform::Bedrock => bedrock(asked, around)?,
-        Platform::Vertex => vertex(asked, around)?,
+        Platform::Direct => PlatformProvider::default(),
+        Platform::Azure => azure(selection, variables)?,
+        Platform::Bedrock => bedrock(selection, variables)?,
+        Platform::Vertex => vertex(selection, variables)?,
     };
-    if let Some(command) = &asked.config.token_command {
+    if let Some(command) = &selection.config.token_command {
         hosted.sign_in = SignIn::Token(TokenSource::command(command));
     }
-    Ok(Hosted { platform, ..hosted })
+    Ok(PlatformProvider { platform, ..hosted })
 }
 
 /// How the user can fix a refused sign-in that uses no key.
@@ -89,9 +89,12 @@ pub(super) fn hint(platform: Platform, sign_in: &SignIn) -> Option<String> {
     Some(hint.to_owned())
 }
 
-fn azure(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
-    let Asked { name, config, wire, model, .. } = asked;
-    let given = config.base_url.clone().or_else(|| variable(around, "AZURE_OPENAI_ENDPOINT"));
+fn azure(
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
+) -> Result<PlatformProvider, ResolveError> {
+    let ProviderSelection { name, config, wire, model, .. } = selection;
+    let given = config.base_url.clone().or_else(|| variable(variables, "AZURE_OPENAI_ENDPOINT"));
     let given = given.ok_or_else(|| ResolveError::Incomplete {
         name: (*name).to_owned(),
         field: "base_url",
@@ -116,18 +119,21 @@ fn azure(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, 
     let version = config.api_version.as_ref().map(|version| format!("api-version={}", segment(version)));
     let query: Vec<String> = query.map(str::to_owned).into_iter().chain(version).collect();
     let base_url = if query.is_empty() { base } else { format!("{base}?{}", query.join("&")) };
-    Ok(Hosted { base_url: Some(base_url), ..Hosted::default() })
+    Ok(PlatformProvider { base_url: Some(base_url), ..PlatformProvider::default() })
 }
 
 #[cfg(feature = "bedrock")]
-fn bedrock(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn bedrock(
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
+) -> Result<PlatformProvider, ResolveError> {
     use crate::provider::sign_in::aws::AwsPlaces;
-    let Asked { name, config, wire, has_key, .. } = asked;
+    let ProviderSelection { name, config, wire, has_key, .. } = selection;
     if *wire != Wire::Anthropic {
         let expected = "anthropic: Claude is what is spoken to on Bedrock";
         return Err(ResolveError::Incomplete { name: (*name).to_owned(), field: "wire", expected });
     }
-    let variable = |name: &str| variable(around, name);
+    let variable = |name: &str| variable(variables, name);
     let places = AwsPlaces {
         variable: &variable,
         profile: config.profile.as_deref(),
@@ -148,23 +154,30 @@ fn bedrock(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted
         ))
     };
     let base_url = format!("https://bedrock-runtime.{region}.amazonaws.com");
-    Ok(Hosted { base_url: Some(config.base_url.clone().unwrap_or(base_url)), sign_in, ..Hosted::default() })
+    Ok(PlatformProvider {
+        base_url: Some(config.base_url.clone().unwrap_or(base_url)),
+        sign_in,
+        ..PlatformProvider::default()
+    })
 }
 
 #[cfg(not(feature = "bedrock"))]
-fn bedrock(_: &Asked<'_>, _: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn bedrock(_: &ProviderSelection<'_>, _: &ProviderEnvironment<'_>) -> Result<PlatformProvider, ResolveError> {
     Err(ResolveError::NotBuilt { platform: "Amazon Bedrock", feature: "bedrock" })
 }
 
 #[cfg(feature = "vertex")]
-fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn vertex(
+    selection: &ProviderSelection<'_>,
+    variables: &ProviderEnvironment<'_>,
+) -> Result<PlatformProvider, ResolveError> {
     use crate::provider::sign_in::google::GoogleCredentials;
-    let Asked { name, config, wire, .. } = asked;
+    let ProviderSelection { name, config, wire, .. } = selection;
     let missing = |field, expected| ResolveError::Incomplete { name: (*name).to_owned(), field, expected };
-    let credentials = if asked.has_key || config.token_command.is_some() {
+    let credentials = if selection.has_key || config.token_command.is_some() {
         None
     } else {
-        let path = google_file(config, around).ok_or_else(|| ResolveError::NoKey {
+        let path = google_file(config, variables).ok_or_else(|| ResolveError::NoKey {
             provider: (*name).to_owned(),
             hint: format!(
                 "run `gcloud auth application-default login`, set GOOGLE_APPLICATION_CREDENTIALS to the file of a \
@@ -175,7 +188,7 @@ fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted,
             .map_err(|reason| super::KeyFileError::Unreadable { path, reason })?;
         Some(read)
     };
-    let environment = |names: &[&str]| names.iter().find_map(|name| variable(around, name));
+    let environment = |names: &[&str]| names.iter().find_map(|name| variable(variables, name));
     let project = config
         .project
         .clone()
@@ -212,28 +225,28 @@ fn vertex(asked: &Asked<'_>, around: &ProviderEnvironment<'_>) -> Result<Hosted,
     let headers = payer.map(|payer| ("x-goog-user-project".to_owned(), payer)).into_iter().collect();
     let sign_in =
         credentials.map_or(SignIn::Key, |credentials| SignIn::Token(TokenSource::google(credentials)));
-    Ok(Hosted { base_url: Some(base_url), sign_in, headers, ..Hosted::default() })
+    Ok(PlatformProvider { base_url: Some(base_url), sign_in, headers, ..PlatformProvider::default() })
 }
 
 #[cfg(not(feature = "vertex"))]
-fn vertex(_: &Asked<'_>, _: &ProviderEnvironment<'_>) -> Result<Hosted, ResolveError> {
+fn vertex(_: &ProviderSelection<'_>, _: &ProviderEnvironment<'_>) -> Result<PlatformProvider, ResolveError> {
     Err(ResolveError::NotBuilt { platform: "Vertex AI", feature: "vertex" })
 }
 
 /// The configured credentials file, or that of Application Default Credentials.
 #[cfg(feature = "vertex")]
-fn google_file(config: &ProviderConfig, around: &ProviderEnvironment<'_>) -> Option<PathBuf> {
-    let home = variable(around, "HOME").map(PathBuf::from);
+fn google_file(config: &ProviderConfig, variables: &ProviderEnvironment<'_>) -> Option<PathBuf> {
+    let home = variable(variables, "HOME").map(PathBuf::from);
     if let Some(path) = &config.credentials_file {
         return Some(match (path.strip_prefix("~"), &home) {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => path.clone(),
         });
     }
-    if let Some(path) = variable(around, "GOOGLE_APPLICATION_CREDENTIALS") {
+    if let Some(path) = variable(variables, "GOOGLE_APPLICATION_CREDENTIALS") {
         return Some(PathBuf::from(path));
     }
-    let folder = variable(around, "CLOUDSDK_CONFIG").map(PathBuf::from);
+    let folder = variable(variables, "CLOUDSDK_CONFIG").map(PathBuf::from);
     let folder = folder.or_else(|| Some(home?.join(".config/gcloud")))?;
     Some(folder.join("application_default_credentials.json")).filter(|path| path.is_file())
 }

@@ -37,7 +37,7 @@ fn resolved(
 }
 
 #[test]
-fn a_name_becomes_an_endpoint() {
+fn a_provider_name_resolves_to_an_endpoint() {
     let check =
         |name: &str, model: Option<&str>, config: &str, environment: &[(&str, &str)], expected: &str| {
             let ResolvedProvider::Remote(endpoint) =
@@ -86,7 +86,7 @@ fn a_name_becomes_an_endpoint() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn errors_name_the_missing_setting() {
     let check = |name: &str, config: &str, words: &str| {
         let error = resolved(name, Some("m"), config, &[("OPENAI_API_KEY", "k")])
             .expect_err("not usable")
@@ -101,7 +101,7 @@ fn what_is_missing_is_named() {
     check("mine", r#"{"mine":{"wire":"chat"}}"#, "providers.mine.base_url");
     check("mine", r#"{"mine":{"wire":"chat","base_url":"https://a.test","key_env":"NONE"}}"#, "set NONE");
     check("openai", r#"{"openai":{"key_file":"/open"}}"#, "chmod 600 /open");
-    check("openai", r#"{"openai":{"base_url":"http://a.test"}}"#, "in the clear");
+    check("openai", r#"{"openai":{"base_url":"http://a.test"}}"#, "unencrypted");
     // A configured variable replaces the others, so that no other key is sent to a custom address.
     check("openai", r#"{"openai":{"key_env":"OTHER"}}"#, "set OTHER");
     let error = resolved("openrouter", None, "{}", &[("OPENROUTER_API_KEY", "k")]).expect_err("no model");
@@ -109,7 +109,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn a_provider_of_ones_own_gets_no_key_of_another() {
+fn a_custom_provider_never_gets_the_key_of_another_one() {
     let config = r#"{"mine":{"wire":"chat","base_url":"https://a.test","models":["m"]}}"#;
     let environment = [("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
     let Ok(ResolvedProvider::Remote(endpoint)) = resolved("mine", None, config, &environment) else {
@@ -119,7 +119,7 @@ fn a_provider_of_ones_own_gets_no_key_of_another() {
 }
 
 #[test]
-fn what_a_user_says_of_a_dialect_counts() {
+fn configured_dialect_options_override_the_defaults() {
     let config =
         r#"{"openai":{"sampling":true,"images":false,"stall_seconds":9,"headers":{"X-Org":"secret-org"}}}"#;
     let Ok(ResolvedProvider::Remote(endpoint)) = resolved("openai", None, config, &[("OPENAI_API_KEY", "k")])
@@ -133,7 +133,7 @@ fn what_a_user_says_of_a_dialect_counts() {
 }
 
 #[test]
-fn a_provider_is_chosen_but_never_guessed() {
+fn the_provider_comes_from_thread_configuration_or_keys() {
     let check = |thread: Option<&str>, configured: Option<&str>, keys: &[&str], expected: &str| {
         let variable = |name: &str| keys.contains(&name).then(|| "key".to_owned());
         let key_file = |path: &Path| Err(KeyFileError::Open { path: path.to_owned() });
@@ -168,7 +168,7 @@ fn models_are_listed_once_with_the_default_first() {
 }
 
 #[test]
-fn a_stored_key_is_used_where_nothing_else_has_one() {
+fn a_stored_key_is_used_if_no_other_source_has_one() {
     let check = |name: &str, config: &str, environment: &[(&str, &str)], expected: &str| {
         let found = match resolved(name, Some("m"), config, environment) {
             Ok(ResolvedProvider::Remote(endpoint)) => {

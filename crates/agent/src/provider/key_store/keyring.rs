@@ -71,7 +71,7 @@ impl Keyring {
     }
 
     pub(super) fn get(&self, provider: &str) -> Result<Secret, String> {
-        let said = match self {
+        let output = match self {
             Self::SecretTool(program) => {
                 run(Command::new(program).args(["lookup", "application", "retake", "provider", provider]), "")
             }
@@ -80,12 +80,12 @@ impl Keyring {
                 "",
             ),
         };
-        let key = Secret::new(&said?);
+        let key = Secret::new(&output?);
         if key.is_usable() { Ok(key) } else { Err("it holds none".to_owned()) }
     }
 
     pub(super) fn remove(&self, provider: &str) -> Result<(), String> {
-        let said = match self {
+        let output = match self {
             Self::SecretTool(program) => {
                 run(Command::new(program).args(["clear", "application", "retake", "provider", provider]), "")
             }
@@ -94,7 +94,7 @@ impl Keyring {
                 "",
             ),
         };
-        said.map(drop)
+        output.map(drop)
     }
 }
 
@@ -125,8 +125,8 @@ fn run(command: &mut Command, input: &str) -> Result<String, String> {
     }
     // Ignore a write error if the program succeeds without reading its input.
     let _ = written;
-    let mut said = String::new();
-    let read = child.stdout.take().expect("it is piped").take(KEY_BYTES).read_to_string(&mut said);
+    let mut output = String::new();
+    let read = child.stdout.take().expect("it is piped").take(KEY_BYTES).read_to_string(&mut output);
     read.map_err(|error| error.to_string())?;
-    Ok(said)
+    Ok(output)
 }

@@ -9,7 +9,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn keys_in_the_file_are_stored_listed_and_removed() {
+fn keys_in_a_file_are_stored_listed_and_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = KeyStore::in_file(&folder.path().join("new/retake-keys.json"));
     assert_eq!(store.get("openai"), Ok(None));
@@ -27,7 +27,7 @@ fn keys_in_the_file_are_stored_listed_and_removed() {
 }
 
 #[test]
-fn a_file_that_others_can_read_or_that_is_broken_is_refused_without_showing_it() {
+fn a_damaged_or_shared_key_file_is_refused_without_showing_its_content() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = KeyStore::in_file(&folder.path().join("retake-keys.json"));
     store.set("openai", &Secret::new(KEY)).expect("stored");
@@ -57,7 +57,7 @@ fn with(folder: &Path, keyring: Keyring) -> KeyStore {
 }
 
 #[test]
-fn a_keyring_holds_the_key_and_the_file_only_its_name() {
+fn with_a_keyring_the_file_lists_only_the_name_of_the_key() {
     let folder = tempfile::tempdir().expect("a folder");
     let secret_tool = "case $1 in store) cat > kept-$6;; lookup) cat kept-$5;; \
                        clear) rm kept-$5;; esac\n";
@@ -72,7 +72,7 @@ fn a_keyring_holds_the_key_and_the_file_only_its_name() {
 }
 
 #[test]
-fn the_keyring_of_macos_gets_the_key_by_standard_input() {
+fn the_macos_keychain_gets_the_key_on_standard_input() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = "case $1 in -i) eval \"set -- $(cat)\"; printf '%s' \"$8\" > \"kept-$6\";; find-generic-password) cat \
                   \"kept-$5\";; delete-generic-password) rm \"kept-$5\";; esac\n";
@@ -83,7 +83,7 @@ fn the_keyring_of_macos_gets_the_key_by_standard_input() {
 }
 
 #[test]
-fn without_an_answer_of_the_keyring_the_file_holds_the_key() {
+fn without_a_working_keyring_the_key_is_stored_in_the_file() {
     let folder = tempfile::tempdir().expect("a folder");
     for script in ["exit 1\n", "exit 0\n"] {
         let store = with(folder.path(), Keyring::SecretTool(fake(folder.path(), "secret-tool", script)));

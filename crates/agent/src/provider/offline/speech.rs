@@ -96,7 +96,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn no_letter_is_lost_between_words() {
+    fn splitting_into_words_preserves_the_text() {
         for text in ["", " ", "a", " a  b\n\nc ", "é ✓"] {
             assert_eq!(words(text).concat(), text);
         }

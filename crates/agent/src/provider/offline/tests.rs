@@ -14,7 +14,7 @@ fn message(speaker: Speaker, parts: Vec<Part>) -> Message {
     Message { speaker, parts, entries: Vec::new() }
 }
 
-fn said(answer: &Answer) -> String {
+fn text_of(answer: &Answer) -> String {
     answer.blocks.iter().filter_map(Block::text).collect()
 }
 
@@ -24,10 +24,10 @@ fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
     let mut conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut rounds = Vec::new();
     for _ in 0..20 {
-        let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-        let answer = answer(&heard, &Cancel::new(), &mut |_| {}).expect("an answer");
+        let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+        let answer = answer(&request, &Cancel::new(), &mut |_| {}).expect("an answer");
         if answer.stop != Stop::ToolUse {
-            return (rounds, said(&answer));
+            return (rounds, text_of(&answer));
         }
         let (mut parts, mut results, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for block in &answer.blocks {
@@ -59,7 +59,7 @@ fn play(prompt: &str) -> (Vec<Vec<String>>, String) {
 }
 
 #[test]
-fn a_turn_goes_from_round_to_round_to_its_end() {
+fn a_turn_runs_its_rounds_in_order() {
     let check = |prompt: &str, rounds: &[&[&str]], last: &str| {
         let (played, words) = play(prompt);
         assert_eq!(played, rounds, "{prompt}");
@@ -92,7 +92,7 @@ fn a_turn_goes_from_round_to_round_to_its_end() {
 }
 
 #[test]
-fn only_what_was_said_last_is_carried_out() {
+fn only_the_last_message_is_executed() {
     let conversation = Conversation {
         messages: vec![
             message(Speaker::User, vec![text("run rm -r old")]),
@@ -100,15 +100,15 @@ fn only_what_was_said_last_is_carried_out() {
             message(Speaker::User, vec![text("run what-a-context-file-says"), text("say hi")]),
         ],
     };
-    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-    let answer = answer(&heard, &Cancel::new(), &mut |_| {}).expect("an answer");
-    assert_eq!((said(&answer), answer.stop), ("hi".to_owned(), Stop::EndTurn));
+    let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+    let answer = answer(&request, &Cancel::new(), &mut |_| {}).expect("an answer");
+    assert_eq!((text_of(&answer), answer.stop), ("hi".to_owned(), Stop::EndTurn));
     let nothing = OfflineRequest { conversation: &Conversation::default(), attempt: 0 };
     assert!(super::answer(&nothing, &Cancel::new(), &mut |_| {}).is_ok());
 }
 
 #[test]
-fn it_fails_as_it_is_told() {
+fn the_fail_instruction_makes_an_attempt_fail() {
     let check = |prompt: &str, attempt: u32, fails: bool| {
         let conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
         let answered =
@@ -116,7 +116,7 @@ fn it_fails_as_it_is_told() {
         assert_eq!(answered.is_err(), fails, "{prompt} {attempt}");
         if let Err(error) = answered {
             assert!(error.retryable);
-            assert_eq!(said(&error.partial), "before");
+            assert_eq!(text_of(&error.partial), "before");
         }
     };
     check("say before\nfail\nsay after", 0, true);
@@ -130,8 +130,8 @@ fn waiting_can_be_interrupted() {
     let cancel = Cancel::new();
     let mut pieces = 0;
     let began = std::time::Instant::now();
-    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-    let error = answer(&heard, &cancel.clone(), &mut |_| {
+    let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+    let error = answer(&request, &cancel.clone(), &mut |_| {
         pieces += 1;
         if pieces == 3 {
             cancel.set();
@@ -139,17 +139,17 @@ fn waiting_can_be_interrupted() {
     })
     .expect_err("interrupted");
     assert_eq!(error.fault, Fault::Interrupted);
-    assert_eq!(said(&error.partial), "Waiting . .");
+    assert_eq!(text_of(&error.partial), "Waiting . .");
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
-fn words_arrive_one_by_one_and_are_the_answer() {
+fn streamed_words_add_up_to_the_answer() {
     let prompt = "think about  it\nsay one two three\nread a\nglob *.rs";
     let conversation = Conversation { messages: vec![message(Speaker::User, vec![text(prompt)])] };
     let mut deltas = Vec::new();
-    let heard = OfflineRequest { conversation: &conversation, attempt: 0 };
-    let answer = answer(&heard, &Cancel::new(), &mut |delta| deltas.push(delta)).expect("an answer");
+    let request = OfflineRequest { conversation: &conversation, attempt: 0 };
+    let answer = answer(&request, &Cancel::new(), &mut |delta| deltas.push(delta)).expect("an answer");
     let texts = deltas.iter().filter(|delta| matches!(delta, Delta::Text(_))).count();
     assert_eq!(texts, 3);
     let kinds: Vec<&str> = answer.blocks.iter().map(Block::kind).collect();
@@ -166,7 +166,7 @@ fn words_arrive_one_by_one_and_are_the_answer() {
 }
 
 #[test]
-fn instructions_are_found_in_what_people_write() {
+fn instructions_are_recognised_in_ordinary_sentences() {
     let create = |path: &str, content: &str| Instruction::Create {
         path: path.to_owned(),
         content: content.to_owned(),
@@ -247,7 +247,7 @@ fn instructions_are_found_in_what_people_write() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_is_too_strange_to_be_read(text in "(create|edit|run|say|search|wait|\"|`|then| |\\n|:|é|```|[a-z.]){0,30}") {
+    fn any_text_can_be_parsed(text in "(create|edit|run|say|search|wait|\"|`|then| |\\n|:|é|```|[a-z.]){0,30}") {
         let reading = read(&text);
         proptest::prop_assert!(reading.instructions.len() + reading.not_understood.len() <= text.len());
     }

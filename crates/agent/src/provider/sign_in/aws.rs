@@ -188,8 +188,8 @@ fn by_process(region: &str, command: &str) -> Result<AwsSignIn, String> {
         secret_access_key: String,
         session_token: Option<String>,
     }
-    let said = run_key_command(command).map_err(|error| error.to_string())?;
-    let given: GuardedBody = serde_json::from_str(said.reveal()).map_err(|_| {
+    let output = run_key_command(command).map_err(|error| error.to_string())?;
+    let given: GuardedBody = serde_json::from_str(output.reveal()).map_err(|_| {
         "credential_process wrote no credentials; run it by hand to see what it writes".to_owned()
     })?;
     Ok(AwsSignIn::new(region, &given.access_key_id, &given.secret_access_key, given.session_token.as_deref()))
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_signed_by_the_recipe_that_gives_the_published_signature() {
+    fn a_signed_request_matches_the_published_signature() {
         // The request, time and keys of `get-vanilla` in the AWS signature test suite.
         let sign_in =
             AwsSignIn::new("us-east-1", "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", None);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_found_where_the_aws_tools_find_them() {
+    fn credentials_are_found_like_by_the_aws_tools() {
         let folder = tempfile::tempdir().expect("a folder");
         let (config, credentials) = (folder.path().join("config"), folder.path().join("credentials"));
         std::fs::write(

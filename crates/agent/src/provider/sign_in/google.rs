@@ -186,9 +186,11 @@ impl GoogleCredentials {
             return Err(SignInError::unreachable(format!("{host} failed [{}]", status.as_u16())));
         }
         let given = serde_json::from_slice::<GuardedBody>(&bytes).ok();
-        let said = given.and_then(|given| given.error_description.or(given.error)).unwrap_or_default();
-        let said =
-            self.secrets().iter().fold(shorten(&said), |said, secret| secret.redact(&said).into_owned());
+        let message = given.and_then(|given| given.error_description.or(given.error)).unwrap_or_default();
+        let message = self
+            .secrets()
+            .iter()
+            .fold(shorten(&message), |message, secret| secret.redact(&message).into_owned());
         let next = match &self.account {
             Account::Service { email, .. } => {
                 format!("check the key of {email}, and the clock of this machine")
@@ -196,7 +198,7 @@ impl GoogleCredentials {
             Account::Person { .. } => "run `gcloud auth application-default login`".to_owned(),
         };
         Err(SignInError::refused(format!(
-            "Google refused the credentials ({said}) [{}]; {next}",
+            "Google refused the credentials ({message}) [{}]; {next}",
             status.as_u16()
         )))
     }
@@ -239,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_that_cannot_be_used_say_what_to_do() {
+    fn unusable_credentials_are_an_error_with_an_action() {
         let check = |text: &str, words: &str| {
             let error = GoogleCredentials::parse(text).err().unwrap_or_default();
             assert!(error.contains(words), "{text}: {error}");

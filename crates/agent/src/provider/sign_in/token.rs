@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_says_when_it_ends() {
+    fn the_expiry_of_a_token_is_read() {
         let claims = data_encoding::BASE64URL_NOPAD.encode(br#"{"exp":1800000000,"aud":"x"}"#);
         assert_eq!(expiry(&format!("h.{claims}.s")), Timestamp::from_second(1_800_000_000).ok());
         for token in ["", "opaque", "a.b.c", "a.e30.c"] {
@@ -177,7 +177,7 @@ mod tests {
 
     #[cfg(feature = "vertex")]
     #[test]
-    fn a_token_is_replaced_before_it_ends() {
+    fn a_token_is_replaced_before_it_expires() {
         let now = Timestamp::now();
         let token = Token::lasting(Secret::new("t"), now, 3600);
         assert_eq!(now.duration_until(token.until).as_secs(), 3600 - 120);

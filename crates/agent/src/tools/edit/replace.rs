@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_replaced_or_the_error_says_why() {
+    fn a_replacement_succeeds_or_explains_why_not() {
         let check = |text: &str, old: &str, new: &str, expected: Result<&str, &str>| {
             for all in [false, true] {
                 let found = replace(text, &Replacement { old, new, all }, &|| false);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn many_places_need_the_word_all() {
+    fn several_matches_require_the_option_all() {
         let replacement = |all| Replacement { old: "x", new: "yy", all };
         let error = replace("x\na\nx x\n", &replacement(false), &|| false).expect_err("three places");
         assert_eq!(error, EditError::Ambiguous { count: 3, lines: "1, 3, 3".to_owned() });
@@ -286,7 +286,7 @@ mod tests {
     proptest! {
         /// For any texts: no panic, exact matches are replaced exactly, and other lines do not change.
         #[test]
-        fn nothing_else_changes(text in "[ab \t\r\n{é]{0,40}", old in "[ab \t\r\n{é]{0,8}", new in "[ab \t\nx]{0,8}", all: bool) {
+        fn text_outside_the_match_is_unchanged(text in "[ab \t\r\n{é]{0,40}", old in "[ab \t\r\n{é]{0,8}", new in "[ab \t\nx]{0,8}", all: bool) {
             let Ok(replaced) = replace(&text, &Replacement { old: &old, new: &new, all }, &|| false) else { return Ok(()) };
             let first = replaced.lines[0];
             let before: Vec<&str> = text.split_inclusive('\n').take(first - 1).collect();

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_of_a_literal_stands_for_itself() {
+    fn every_character_of_a_literal_matches_itself() {
         let text: String = (' '..='~').collect::<String>() + "äé日";
         let cancel = Cancel::new();
         let pattern = Pattern { text: &text, literal: true, ignore_case: true };
@@ -228,7 +228,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn both_ways_agree(
+        fn stepwise_and_whole_line_matching_agree(
             text in r"(\^|)([ab.]|\\w|\\b|[ab]\*|\(a\|bb\)){1,5}(\$|)",
             line in "[abcä \r]{0,12}",
         ) {

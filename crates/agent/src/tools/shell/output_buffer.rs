@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_is_dropped_first() {
+    fn the_middle_of_long_output_is_dropped_first() {
         let check = |pieces: &[&str], expected: &str| {
             let mut kept = OutputBuffer::new(8);
             for piece in pieces {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 #[test]
-fn a_file_is_written_whole_and_keeps_its_permissions() {
+fn writing_a_file_preserves_its_permissions() {
     let lab = Lab::new();
     let output = lab.call("write", json!({"path": "new/deep/file.txt", "content": "one\ntwo\n"}));
     assert_eq!(output.text, "Created new/deep/file.txt (2 lines, 8 bytes).");
@@ -34,7 +34,7 @@ fn a_file_is_written_whole_and_keeps_its_permissions() {
 }
 
 #[test]
-fn lines_come_with_numbers_and_long_files_in_parts() {
+fn lines_are_numbered_and_long_files_are_read_in_parts() {
     let mut lab = Lab::new();
     lab.file("short", "a\nb\r\nc");
     lab.file("windows", "a\r\nb\r\n");
@@ -94,7 +94,7 @@ fn images_are_recognised_by_their_content() {
 }
 
 #[test]
-fn an_edit_changes_the_file_or_says_why_not() {
+fn an_edit_changes_the_file_or_explains_why_not() {
     let lab = Lab::new();
     let check = |content: &[u8], input: Value, expected: Result<&str, &str>| {
         lab.file("file", content);
@@ -124,7 +124,7 @@ fn an_edit_changes_the_file_or_says_why_not() {
 }
 
 #[test]
-fn a_file_that_someone_else_changed_meanwhile_is_left_alone() {
+fn a_file_changed_by_someone_else_meanwhile_is_not_overwritten() {
     let lab = Lab::new();
     lab.file("file", "one");
     let path = TreePath::new(b"file").expect("a path");

@@ -91,16 +91,16 @@ fn lines_are_found_by_their_content() {
     check(json!({"pattern": "fsmonitor"}), "No line matches.\n");
     let output = lab.call("search", json!({"pattern": "l", "limit": 1}));
     assert!(output.text.contains("there may be more"), "{}", output.text);
-    for (pattern, said) in
+    for (pattern, expected) in
         [("(", "cannot be used"), ("a\nb", "one line"), ("", "empty"), ("[z-a]", "literal")]
     {
         let output = lab.call("search", json!({"pattern": pattern}));
-        assert!(output.failed && output.text.contains(said), "{pattern:?}: {}", output.text);
+        assert!(output.failed && output.text.contains(expected), "{pattern:?}: {}", output.text);
     }
 }
 
 #[test]
-fn many_matches_are_cut_and_kept_whole() {
+fn a_long_list_of_matches_is_truncated_and_saved_completely() {
     let lab = Lab::new();
     lab.file("many", "the same line again and again\n".repeat(4_000));
     let output = lab.call("search", json!({"pattern": "same", "limit": 4000}));
@@ -110,7 +110,7 @@ fn many_matches_are_cut_and_kept_whole() {
 }
 
 #[test]
-fn rules_above_the_folder_hold_in_it() {
+fn ignore_rules_of_parent_folders_apply() {
     let lab = Lab::new();
     for folder in ["top/.git/objects", "top/.git/refs", "top/part/here"] {
         fs::create_dir_all(lab.root().join(folder)).expect("a folder");
@@ -127,7 +127,7 @@ fn rules_above_the_folder_hold_in_it() {
 }
 
 #[test]
-fn files_that_are_too_long_are_counted() {
+fn files_over_the_size_limit_are_counted() {
     let mut lab = Lab::new();
     lab.context.limits.file = 100;
     lab.file("long", "word\n".repeat(100));
@@ -143,7 +143,7 @@ fn files_that_are_too_long_are_counted() {
 }
 
 #[test]
-fn a_folder_deeper_than_anyone_makes_them_does_no_harm() {
+fn an_extremely_deep_folder_does_no_harm() {
     let lab = Lab::new();
     let deep = "d/".repeat(300);
     lab.file(&format!("{deep}file"), "x");

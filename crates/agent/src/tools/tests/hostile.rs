@@ -8,7 +8,7 @@ use rustix::fs::RenameFlags;
 use super::*;
 
 #[test]
-fn no_path_leads_out_or_into_a_repository() {
+fn no_path_escapes_the_folder_or_enters_a_repository() {
     let lab = Lab::new();
     lab.file(".git/config", "[core]\n");
     lab.file(".hg/hgrc", "[hooks]\n");
@@ -97,7 +97,7 @@ fn no_path_leads_out_or_into_a_repository() {
 }
 
 #[test]
-fn strange_names_are_only_names() {
+fn special_characters_in_names_have_no_effect() {
     let lab = Lab::new();
     for name in ["a\nb", "a b", "-rf", "~", "$HOME", "`id`", "\u{1b}[2J", "a\\b", "日本", "*", "?.rs", " "]
     {
@@ -123,7 +123,7 @@ fn hostile_patterns() -> Vec<String> {
 }
 
 #[test]
-fn no_pattern_of_a_model_ends_the_process() {
+fn hostile_patterns_do_not_crash_the_process() {
     let lab = Lab::new();
     lab.file("a", "word");
     for pattern in hostile_patterns() {
@@ -143,7 +143,7 @@ fn no_pattern_of_a_model_ends_the_process() {
 }
 
 #[test]
-fn no_ignore_file_of_a_project_ends_the_process() {
+fn hostile_ignore_files_do_not_crash_the_process() {
     let lab = Lab::new();
     lab.file("a/kept", "word");
     lab.file("a/left", "word");
@@ -202,7 +202,7 @@ fn while_swapped<Answer>(lab: &Lab, work: impl FnOnce() -> Answer) -> Answer {
 }
 
 #[test]
-fn a_folder_that_is_swapped_for_a_link_leads_nowhere() {
+fn a_folder_swapped_for_a_link_is_not_followed() {
     let lab = Lab::new();
     let (written, refused) = while_swapped(&lab, || {
         let (mut written, mut refused) = (0, 0);
@@ -229,7 +229,7 @@ fn a_folder_that_is_swapped_for_a_link_leads_nowhere() {
 }
 
 #[test]
-fn writing_by_path_would_be_led_out() {
+fn writing_by_path_would_escape_the_folder() {
     let lab = Lab::new();
     let led_out = while_swapped(&lab, || {
         (0..100_000).any(|_| {
@@ -243,7 +243,7 @@ fn writing_by_path_would_be_led_out() {
 }
 
 #[test]
-fn a_file_that_is_swapped_for_a_link_is_not_written_through() {
+fn a_file_swapped_for_a_link_is_not_written_through() {
     let lab = Lab::new();
     let stop = AtomicBool::new(false);
     let file = lab.root().join("file");
@@ -271,7 +271,7 @@ fn a_file_that_is_swapped_for_a_link_is_not_written_through() {
 }
 
 #[test]
-fn nothing_that_a_repository_configures_is_run() {
+fn programs_configured_in_a_repository_do_not_run() {
     let lab = Lab::new();
     let trap = lab.root().join("trap.sh");
     lab.file("trap.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/sprung\"\n");

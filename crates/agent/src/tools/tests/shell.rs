@@ -54,17 +54,17 @@ fn keys_stay_out_of_the_environment() {
 }
 
 #[test]
-fn much_output_is_cut_and_kept_whole() {
+fn long_output_is_truncated_and_saved_completely() {
     let lab = Lab::new();
-    let mut told = 0;
+    let mut reports = 0;
     let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
     let output = run(&call("shell", input), &lab.context, &Cancel::new(), &mut |progress| {
-        told += progress.chunk.len();
+        reports += progress.chunk.len();
     });
     assert!(output.text.starts_with("begin\n") && output.text.contains("\nend\n[Exit code 0]"));
     assert!(output.text.chars().count() < 31_000);
     assert_eq!(output.whole.expect("all of it").len(), 10_000_011);
-    assert_eq!(told, 10_000_011);
+    assert_eq!(reports, 10_000_011);
 }
 
 #[test]
@@ -111,7 +111,7 @@ const LONG: [&str; 5] = [
 ];
 
 #[test]
-fn an_interrupt_ends_all_of_it_within_a_second() {
+fn an_interrupt_kills_the_process_group_within_a_second() {
     let lab = Lab::new();
     for command in LONG {
         let cancel = Cancel::new();
@@ -133,10 +133,10 @@ fn an_interrupt_ends_all_of_it_within_a_second() {
 }
 
 #[test]
-fn time_runs_out() {
+fn a_command_over_its_time_limit_is_killed() {
     let lab = Lab::new();
     for command in LONG {
-        let begun = Instant::now();
+        let started = Instant::now();
         let input = json!({"command": format!("echo $$ > pid; {command}"), "timeout": 1});
         let output = lab.call("shell", input);
         assert!(
@@ -144,7 +144,7 @@ fn time_runs_out() {
             "{command}: {}",
             output.text
         );
-        assert!(begun.elapsed() < Duration::from_secs(3), "{command} took {:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(3), "{command} took {:?}", started.elapsed());
         check_group_is_gone(&lab, command);
     }
 }
@@ -158,7 +158,7 @@ fn background_processes_neither_delay_the_result_nor_survive() {
         ("(trap '' TERM; sleep 60; sleep 60) & echo done", true),
         ("sleep 0.01 & wait; echo done", false),
     ] {
-        let begun = Instant::now();
+        let started = Instant::now();
         let output = shell(&lab, &format!("echo $$ > pid; {command}"));
         assert!(
             !output.failed && output.text.starts_with("done\n[Exit code 0]"),
@@ -166,20 +166,20 @@ fn background_processes_neither_delay_the_result_nor_survive() {
             output.text
         );
         assert_eq!(output.text.contains("were stopped"), left, "{command}: {}", output.text);
-        assert!(begun.elapsed() < Duration::from_secs(5), "{command} took {:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(5), "{command} took {:?}", started.elapsed());
         check_group_is_gone(&lab, command);
     }
 }
 
 #[test]
-fn those_who_are_a_moment_behind_may_finish() {
+fn a_background_process_that_ends_soon_may_finish() {
     let lab = Lab::new();
     let output = shell(&lab, "(sleep 0.03; echo later) & echo now");
     assert_eq!(output.text, "now\nlater\n[Exit code 0]");
 }
 
 #[test]
-fn a_listener_that_breaks_down_leaves_no_command_behind() {
+fn a_panicking_observer_leaves_no_process_running() {
     let lab = Lab::new();
     let input = json!({"command": "echo $$ > pid; echo; sleep 60"});
     let output =
@@ -189,12 +189,12 @@ fn a_listener_that_breaks_down_leaves_no_command_behind() {
 }
 
 #[test]
-fn one_that_leaves_the_group_with_the_pipe_does_not_hold_it_up() {
+fn a_detached_process_holding_the_pipe_does_not_delay_the_result() {
     let lab = Lab::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     let output = shell(&lab, "setsid sleep 3 & sleep 0.1; echo done");
     assert!(output.text.starts_with("done\n"), "{}", output.text);
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(2));
 }
 
 /// Asserts that no process remains in the group of this leader. Killed processes may take a moment to end.

@@ -99,10 +99,10 @@ fn search_stops_in_the_middle_of_a_line() {
 fn a_pattern_that_is_too_large_is_refused_at_once() {
     let lab = Lab::new();
     lab.file("long.txt", "a".repeat(5_000_000));
-    let begun = Instant::now();
+    let started = Instant::now();
     let output = lab.call("search", json!({ "pattern": "a{1000}{1000}" }));
     assert!(output.failed && output.text.contains("size limit"), "{}", output.text);
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_command_that_prints_all_the_time_and_ignores_signals_is_stopped() {
 }
 
 #[test]
-fn lines_begin_and_end_where_a_pattern_says() {
+fn anchors_match_at_the_ends_of_lines() {
     let lab = Lab::new();
     // Enough to read a file in several pieces.
     lab.file("many.txt", "one two\ntwo one\n".repeat(20_000));

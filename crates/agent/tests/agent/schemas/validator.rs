@@ -12,12 +12,12 @@ pub(crate) fn validate(root: &Value, value: &Value) -> Result<(), String> {
 
 /// The properties of an object that any part of its schema lists.
 #[derive(Default)]
-struct Known {
+struct ListedProperties {
     names: BTreeSet<String>,
     all: bool,
 }
 
-impl Known {
+impl ListedProperties {
     fn add(&mut self, other: Self) {
         self.names.extend(other.names);
         self.all |= other.all;
@@ -39,13 +39,13 @@ impl Validator<'_> {
         }
     }
 
-    fn check(&self, schema: &Value, value: &Value) -> Result<Known, String> {
+    fn check(&self, schema: &Value, value: &Value) -> Result<ListedProperties, String> {
         let schema = match schema {
-            Value::Bool(true) => return Ok(Known { all: true, ..Known::default() }),
+            Value::Bool(true) => return Ok(ListedProperties { all: true, ..ListedProperties::default() }),
             Value::Object(schema) => schema,
             other => return Err(format!("{value} against {other}")),
         };
-        let mut known = Known::default();
+        let mut known = ListedProperties::default();
         if let Some(Value::String(reference)) = schema.get("$ref") {
             let name = reference.strip_prefix('#').expect("a reference into the document");
             known.add(self.check(self.root.pointer(name).expect("it is there"), value)?);
@@ -104,7 +104,7 @@ impl Validator<'_> {
         &self,
         schema: &Map<String, Value>,
         value: &Value,
-        known: &mut Known,
+        known: &mut ListedProperties,
     ) -> Result<(), String> {
         if let Some(object) = value.as_object() {
             let properties = schema.get("properties").and_then(Value::as_object);
@@ -151,7 +151,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[test]
-fn what_does_not_fit_is_caught() {
+fn values_that_do_not_match_a_schema_are_caught() {
     use serde_json::json;
     let root = json!({
         "$defs": { "Count": { "type": "integer", "minimum": 0 } },

@@ -1,15 +1,16 @@
 //! Azure: a key in a separate header, or a token from a command.
 
 use retake_agent::provider::{Fault, Wire};
-use retake_testing::fault_server::{FaultServer, Script, events, said};
+use retake_testing::fault_server::{FaultServer, Script, events, text_answer};
 use serde_json::json;
 
 use super::{call, endpoint, text};
 
 #[test]
-fn each_way_to_reach_azure_has_its_address_and_header() {
+fn each_azure_sign_in_has_its_address_and_header() {
     let check = |wire: Wire, config: serde_json::Value, model: &str, path: &str, header: (&str, &str)| {
-        let server = FaultServer::with(vec![Script::events(events(wire, &said("hello")))]).expect("a port");
+        let server =
+            FaultServer::with(vec![Script::events(events(wire, &text_answer("hello")))]).expect("a port");
         let mut config = config;
         if let Some(rest) = config["base_url"].as_str() {
             config["base_url"] = format!("{}{rest}", server.url()).into();
@@ -52,11 +53,11 @@ fn each_way_to_reach_azure_has_its_address_and_header() {
 }
 
 #[test]
-fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
+fn a_token_is_requested_once_and_again_after_a_refusal() {
     let folder = tempfile::tempdir().expect("a folder");
     let count = folder.path().join("count");
     let command = format!("echo x >> {0}; printf 'token-%s' $(wc -l < {0})", count.display());
-    let good = Script::events(events(Wire::Responses, &said("hello")));
+    let good = Script::events(events(Wire::Responses, &text_answer("hello")));
     let refused = Script::status(401, r#"{"error":{"message":"token-1 has expired"}}"#);
     let server = FaultServer::with(vec![good.clone(), good.clone(), refused, good]).expect("a port");
     let config = json!({"base_url": server.url(), "token_command": command});
@@ -83,7 +84,7 @@ fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
 }
 
 #[test]
-fn what_is_missing_for_azure_is_named() {
+fn errors_name_the_missing_azure_setting() {
     let refused = |config: serde_json::Value, environment: &[(&str, &str)]| {
         endpoint("azure", "gpt", &config, environment).expect_err("not usable")
     };
@@ -92,7 +93,7 @@ fn what_is_missing_for_azure_is_named() {
     assert!(hint.contains("AZURE_OPENAI_API_KEY") && hint.contains("retake keys set azure"), "{hint}");
     assert!(refused(json!({"platform": "cloud"}), &[]).contains("azure, bedrock, vertex"));
     let config = json!({"base_url": "http://a.test", "token_command": "printf t"});
-    assert!(refused(config, &[]).contains("in the clear"));
+    assert!(refused(config, &[]).contains("unencrypted"));
     let failing = json!({"base_url": "http://127.0.0.1:9", "token_command": "exit 3"});
     let error = call(&endpoint("azure", "gpt", &failing, &[]).expect("an endpoint")).expect_err("no token");
     assert!(error.fault == Fault::Key && error.message.contains("exit 3"), "{error}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use data_encoding::{BASE64, HEXLOWER};
 use retake_agent::provider::live::fetch;
 use retake_agent::provider::{Fault, Wire};
-use retake_testing::fault_server::{FaultServer, Request, Script, ScriptStep, events, said};
+use retake_testing::fault_server::{FaultServer, Request, Script, ScriptStep, events, text_answer};
 use ring::{digest, hmac};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn frame(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
 
 /// An answer in the Anthropic wire format, in frames.
 fn framed(answer: &str) -> Script {
-    let acts = events(Wire::Anthropic, &said(answer)).into_iter().filter_map(|event| {
+    let acts = events(Wire::Anthropic, &text_answer(answer)).into_iter().filter_map(|event| {
         let data = event.lines().find_map(|line| line.strip_prefix("data: "))?.to_owned();
         let payload = json!({"bytes": BASE64.encode(data.as_bytes()), "p": "abcdefgh"}).to_string();
         Some(ScriptStep::Send(frame(&[(":event-type", "chunk"), (":message-type", "event")], &payload)))
@@ -107,7 +107,7 @@ fn verified(method: &str, request: &Request) -> Result<(), String> {
 }
 
 #[test]
-fn a_request_is_signed_and_its_frames_are_read() {
+fn a_bedrock_request_is_signed_and_its_frames_are_decoded() {
     for size in [1, 5, 100_000] {
         let server =
             FaultServer::with(vec![framed("hello from Bedrock").in_chunks_of(size)]).expect("a port");
@@ -132,7 +132,7 @@ fn a_request_is_signed_and_its_frames_are_read() {
 }
 
 #[test]
-fn an_api_key_of_bedrock_is_a_bearer_token() {
+fn a_bedrock_api_key_is_sent_as_a_bearer_token() {
     let server = FaultServer::with(vec![framed("hello")]).expect("a port");
     let config = json!({"base_url": server.url()});
     let environment = [("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-1"), ("AWS_REGION", "us-east-1")];
@@ -144,7 +144,7 @@ fn an_api_key_of_bedrock_is_a_bearer_token() {
 }
 
 #[test]
-fn failures_of_bedrock_say_what_they_are() {
+fn bedrock_failures_are_classified() {
     let check = |script: Script, fault: Fault, words: &str| {
         let server = FaultServer::with(vec![script]).expect("a port");
         let config = json!({"base_url": server.url()});
@@ -154,8 +154,8 @@ fn failures_of_bedrock_say_what_they_are() {
         assert!(error.message.contains(words), "{error}");
         assert!(!error.message.contains("session-token-1"), "{error}");
     };
-    let thrown = |kind: &str, said: &str| {
-        let payload = json!({"message": said}).to_string();
+    let thrown = |kind: &str, message: &str| {
+        let payload = json!({"message": message}).to_string();
         ScriptStep::Send(frame(&[(":exception-type", kind), (":message-type", "exception")], &payload))
     };
     check(
@@ -178,7 +178,7 @@ fn failures_of_bedrock_say_what_they_are() {
 }
 
 #[test]
-fn what_is_missing_for_bedrock_is_named() {
+fn errors_name_the_missing_bedrock_setting() {
     let refused = |config: Value, environment: &[(&str, &str)]| {
         endpoint("bedrock", MODEL, &config, environment).expect_err("not usable")
     };

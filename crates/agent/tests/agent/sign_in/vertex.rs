@@ -3,7 +3,7 @@
 
 use data_encoding::BASE64URL_NOPAD;
 use retake_agent::provider::{Fault, Wire};
-use retake_testing::fault_server::{FaultServer, Request, Script, events, said};
+use retake_testing::fault_server::{FaultServer, Request, Script, events, text_answer};
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn server(wire: Wire, token: Script) -> FaultServer {
     FaultServer::start(move |request, _| match request.path.as_str() {
         "/token" => token.clone(),
         _ if request.header("authorization") != Some("Bearer ya29.token-1") => Script::status(401, "{}"),
-        _ => Script::events(events(wire, &said("hello"))),
+        _ => Script::events(events(wire, &text_answer("hello"))),
     })
     .expect("a port")
 }
@@ -62,7 +62,7 @@ fn given() -> Script {
 }
 
 #[test]
-fn a_service_account_signs_for_a_token_once() {
+fn a_service_account_requests_a_token_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = server(Wire::Anthropic, given());
     let uri = format!("{}/token", server.url());
@@ -94,7 +94,7 @@ fn a_service_account_signs_for_a_token_once() {
 }
 
 #[test]
-fn a_person_s_sign_in_is_refreshed_and_pays_by_their_project() {
+fn user_credentials_are_refreshed_and_charge_their_project() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = server(Wire::Gemini, given());
     let person = json!({
@@ -116,11 +116,11 @@ fn a_person_s_sign_in_is_refreshed_and_pays_by_their_project() {
 }
 
 #[test]
-fn a_refused_sign_in_says_what_to_do_and_shows_no_secret() {
+fn a_refused_sign_in_has_an_action_and_shows_no_secret() {
     let folder = tempfile::tempdir().expect("a folder");
-    let said =
+    let body =
         r#"{"error":"invalid_grant","error_description":"Token 1//refresh-2 has been expired or revoked."}"#;
-    let server = server(Wire::Gemini, Script::status(400, said));
+    let server = server(Wire::Gemini, Script::status(400, body));
     let person = json!({
         "type": "authorized_user", "client_id": "id-2", "client_secret": "client-secret-2",
         "refresh_token": "1//refresh-2", "token_uri": format!("{}/token", server.url()),
@@ -138,7 +138,7 @@ fn a_refused_sign_in_says_what_to_do_and_shows_no_secret() {
 }
 
 #[test]
-fn addresses_follow_the_location_and_what_is_missing_is_named() {
+fn vertex_addresses_follow_the_location_and_errors_name_the_missing_setting() {
     let token = |config: Value| {
         let mut config = config;
         config["token_command"] = "printf t".into();

@@ -162,7 +162,7 @@ impl<'thread> HistoryWalk<'thread> {
         found.sort_by_key(|version| {
             let undone = self.undone(*version);
             let order = self.thread.log.get(undone.wrapping_sub(1)).map(|moment| &moment.undone_changes);
-            let order = order.filter(|_| self.fault != Some(ModelFault::RedoForgetsTheOrder));
+            let order = order.filter(|_| self.fault != Some(ModelFault::RedoIgnoresTheOrder));
             let place = order.and_then(|order| order.iter().position(|passed| passed == version));
             (Reverse(undone), Reverse(place), *version)
         });
@@ -211,7 +211,7 @@ impl<'thread> HistoryWalk<'thread> {
         let Some(first) = next(self).first().copied() else { return false };
         self.pass(first, back);
         let turn = self.thread.at(first).turn;
-        let whole = unit == Unit::Turn && !(back && self.fault == Some(ModelFault::UndoForgetsTurns));
+        let whole = unit == Unit::Turn && !(back && self.fault == Some(ModelFault::UndoSplitsTurns));
         loop {
             let found = if whole { next(self) } else { Vec::new() };
             let same = found.iter().enumerate().find(|(at, version)| {
@@ -243,9 +243,9 @@ impl<'thread> HistoryWalk<'thread> {
 
     /// A redo over archiving and restoring a thread does not stop in between.
     fn pass_restoration(&mut self) {
-        let put_away = |(version, _): &(usize, bool)| self.thread.at(*version).event == Event::Archived;
+        let archived = |(version, _): &(usize, bool)| self.thread.at(*version).event == Event::Archived;
         let next =
-            self.passed.last().filter(|last| put_away(last)).and_then(|_| self.forward().first().copied());
+            self.passed.last().filter(|last| archived(last)).and_then(|_| self.forward().first().copied());
         if let Some(next) = next.filter(|next| self.thread.at(*next).event == Event::Restored) {
             self.pass(next, false);
         }
@@ -282,7 +282,7 @@ impl<'thread> HistoryWalk<'thread> {
         self.others_to(version);
         for at in self.chains.values_mut() {
             let ahead = at.position == 0 || self.thread.path(at.tip).contains(&at.position);
-            if !ahead || self.fault == Some(ModelFault::JumpForgetsWhatLiesAhead) {
+            if !ahead || self.fault == Some(ModelFault::JumpEndsRedo) {
                 at.tip = at.position;
             }
         }
@@ -292,7 +292,7 @@ impl<'thread> HistoryWalk<'thread> {
     /// Moves the takes that were passed to their positions at a version.
     fn others_to(&mut self, version: usize) {
         let (take, passed) = (self.take, self.passed.len());
-        let others = if self.fault == Some(ModelFault::JumpLeavesTakesItPassed) {
+        let others = if self.fault == Some(ModelFault::JumpIgnoresPassedTakes) {
             BTreeSet::new()
         } else {
             self.seen.clone()

@@ -135,7 +135,7 @@ pub(super) fn delete(
             continue;
         };
         take.entries.remove(place);
-        if fault == Some(ModelFault::DeleteTakesTheNext) && place < take.entries.len() {
+        if fault == Some(ModelFault::DeleteRemovesTheNextEntry) && place < take.entries.len() {
             take.entries.remove(place);
         }
     }

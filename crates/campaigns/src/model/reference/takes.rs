@@ -38,7 +38,7 @@ pub(super) fn fork(
     let source = find(picture, from)?.clone();
     let end = place_of(&source, at)?;
     let mut message = source.entries[end].entry_content.clone();
-    if around.fault == Some(ModelFault::ForkForgetsPictures) {
+    if around.fault == Some(ModelFault::ForkOmitsPictures) {
         message.parts.retain(|part| !matches!(part, Part::Picture(_)));
     }
     if !message.is_from_user() {

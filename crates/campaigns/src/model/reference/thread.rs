@@ -40,9 +40,9 @@ pub(super) fn change(picture: &mut PlainThread, command: &Command, now: i64) -> 
         Command::Set { values } => {
             for (name, value) in values {
                 let means = names::setting_meaning(name, value).ok_or(ExpectedRefusal::Setting)?;
-                for (known, held) in &mut picture.settings {
+                for (known, setting) in &mut picture.settings {
                     if known == name {
-                        means.clone_into(held);
+                        means.clone_into(setting);
                     }
                 }
             }

@@ -30,7 +30,7 @@ impl TurnCampaign {
             ended: Vec::new(),
             undone: false,
             made: None,
-            told: None,
+            stop_requested: None,
         };
         let again = RetryRequest {
             from: take,
@@ -66,7 +66,7 @@ impl TurnCampaign {
         self.counts.moves += 1;
         match self.known.get(&moved.position) {
             Some(takes) => self.takes = *takes,
-            None => return wrong(&name, format!("it went to {}, which was never there", moved.position)),
+            None => return wrong(&name, format!("the jump led to {}, which never existed", moved.position)),
         }
         if let (Some((state, files)), Goal::Undo(_, 1)) = (last, goal) {
             let reader = self.world.runtime.timeline.read().map_err(CampaignError::trouble)?;
@@ -75,7 +75,7 @@ impl TurnCampaign {
             }
             let there = Folder::read(&self.world.project).map_err(CampaignError::trouble)?;
             if let Some(found) = there.differences(&files).first() {
-                return wrong(&name, format!("the turn's files did not go back: {found:?}"));
+                return wrong(&name, format!("the undo did not revert the files of the turn: {found:?}"));
             }
         }
         fine(&name)

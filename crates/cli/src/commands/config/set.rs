@@ -51,13 +51,13 @@ impl Arguments {
         let path = written.path.to_string_lossy().into_owned();
         // Reports the value in the file, which an environment variable may override.
         let value = written.written(key)?;
-        let told = value.as_ref().map_or_else(|| "-".to_owned(), super::show);
+        let shown = value.as_ref().map_or_else(|| "-".to_owned(), super::show);
         let answer = Answer { path, key: setting.key.to_owned(), changed, value };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let path = sanitize(&answer.path, LineBreaks::Fold);
             let what = if changed { "Set" } else { "Already set:" };
-            writeln!(out, "{what} {} to {}. {muted}{path}{muted:#}", setting.key, told)
+            writeln!(out, "{what} {} to {}. {muted}{path}{muted:#}", setting.key, shown)
         })?;
         if setting.origin == super::Origin::Environment {
             context.note("RETAKE_HOME is set and overrides this key.")?;

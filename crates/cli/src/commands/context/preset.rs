@@ -19,7 +19,7 @@ Examples:
   retake context preset delete login
   retake context preset restore login
 
-Presets belong to the project, and every thread of it can load them. Loading a preset is an operation that undo reverts;
+Presets belong to the project, and every thread of it can load them. Loading a preset is an operation that undo reverts; \
 saving and deleting are not. `restore` brings back a deleted or replaced preset; the last 1,000 are stored.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -11,7 +11,7 @@ use crate::commands::entry::picture;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Attach images to the draft. They are stored with it and sent with it.
+/// Attach pictures and PDF documents to the draft. They are stored with it and sent with it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
   retake draft attach before.png after.png
   retake draft attach spec.pdf")]
 pub(crate) struct Arguments {
-    /// Images: png, jpg, gif or webp.
+    /// Pictures (png, jpg, gif, webp) or PDF documents.
     #[arg(required = true, value_name = "FILE")]
     pictures: Vec<PathBuf>,
     #[command(flatten)]

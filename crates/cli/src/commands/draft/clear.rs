@@ -7,7 +7,7 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Clear the text and images of the draft.
+/// Clear the text and attachments of the draft.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake draft clear")]
 pub(crate) struct Arguments {

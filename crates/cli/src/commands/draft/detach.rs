@@ -9,14 +9,14 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
-/// Remove an image from the draft.
+/// Remove a picture or document from the draft.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake draft detach 1                   the first image
+  retake draft detach 1                   the first picture
   retake draft detach 4b1c90")]
 pub(crate) struct Arguments {
-    /// Number or id prefix of the image, as shown by `retake draft`.
+    /// Number or id prefix of the picture or document, as shown by `retake draft`.
     picture: String,
     #[command(flatten)]
     target: Target,
@@ -31,7 +31,7 @@ impl Arguments {
     }
 }
 
-/// Finds the image. Numbers of up to three digits are positions; longer ones are id prefixes.
+/// Finds the picture. Numbers of up to three digits are positions; longer ones are id prefixes.
 fn find(take: &Take, named: &str) -> Result<ContentId, Failure> {
     let numbered = named.parse::<usize>().ok().filter(|_| named.len() < 4);
     let found: Vec<ContentId> = match numbered {
@@ -48,9 +48,11 @@ fn find(take: &Take, named: &str) -> Result<ContentId, Failure> {
     match found[..] {
         [picture] => Ok(picture),
         [] => {
-            let message = format!("the draft has no image {named:?}; `retake draft` lists its images");
+            let message = format!("the draft has no picture {named:?}; `retake draft` lists its pictures");
             Err(Failure::new(Code::NotFound, message))
         }
-        _ => Err(Failure::new(Code::Usage, format!("{named:?} matches several images; use a longer prefix"))),
+        _ => {
+            Err(Failure::new(Code::Usage, format!("{named:?} matches several pictures; use a longer prefix")))
+        }
     }
 }

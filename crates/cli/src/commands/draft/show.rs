@@ -18,7 +18,7 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 Examples:
   retake draft
   retake draft show -k main_take_2 --json
-    retake draft show --text > message.md     the text alone, byte for byte")]
+  retake draft show --text > message.md     the text alone, byte for byte")]
 pub(crate) struct Arguments {
     /// Print only the text, byte for byte. Refused on a terminal, which stored control sequences could affect.
     #[arg(long, conflicts_with = "json")]
@@ -61,7 +61,7 @@ impl Arguments {
                 let media = sanitize(media, LineBreaks::Fold);
                 writeln!(
                     out,
-                    "{muted}image {number}{muted:#} {id}{}{id:#} {muted}{media}{muted:#}",
+                    "{muted}picture {number}{muted:#} {id}{}{id:#} {muted}{media}{muted:#}",
                     picture.short()
                 )?;
             }

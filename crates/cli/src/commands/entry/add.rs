@@ -16,12 +16,12 @@ Examples:
   retake entry add --role AI --file answer.md
   git diff | retake entry add --role Context
   retake entry add \"It looks like this:\" --attach screenshot.png
-    retake entry add --draft                  send the draft, for example after a fork
+  retake entry add --draft                  send the draft, for example after a fork
   echo '{\"content\": \"hi\", \"ticket\": 7}' | retake entry add --fields")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     content: Content,
-    /// Send the take's draft: it becomes the entry, and is empty then. One undo brings both back.
+    /// Send the take's draft: it becomes the entry, and the draft is empty afterwards. One undo reverts both.
     #[arg(long, conflicts_with_all = ["text", "file", "attach", "fields"])]
     draft: bool,
     #[command(flatten)]

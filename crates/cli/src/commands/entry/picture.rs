@@ -11,7 +11,7 @@ use crate::failure::{Code, Failure};
 use crate::files::open_regular;
 use crate::ui::input::MAX_CONTENT_BYTES;
 
-/// Reads an image. Its type is detected from its content, not its name.
+/// Reads a picture. Its type is detected from its content, not its name.
 pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let fail = |reason: String| Failure::new(Code::Usage, format!("{}: {reason}", path.display()));
     let file = open_regular(path).map_err(|error| fail(error.to_string()))?;
@@ -26,7 +26,7 @@ pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Appends the images to the entry's text.
+/// Appends the pictures to the entry's text.
 pub(in crate::commands) fn attach(
     version: EntryVersion,
     pictures: Vec<Vec<u8>>,

@@ -14,8 +14,8 @@ use crate::failure::{Code, Failure};
 #[command(after_help = "\
 Examples:
   retake entry show last
-    retake entry show 3 --source              the Markdown source
-    retake entry show 3 --text > answer.md    the text alone, byte for byte")]
+  retake entry show 3 --source              the Markdown source
+  retake entry show 3 --text > answer.md    the text alone, byte for byte")]
 pub(crate) struct Arguments {
     /// Entry: number, `last` or id prefix.
     entry: String,

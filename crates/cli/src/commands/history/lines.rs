@@ -57,7 +57,7 @@ pub(super) fn draw(context: &Context, operations: &[DescribedOperation], groupin
         Column::left("WHO"),
         Column::left("WHAT").flexible(),
     ]);
-    let items: Vec<HistoryItem> = operations.iter().map(|told| told.item.clone()).collect();
+    let items: Vec<HistoryItem> = operations.iter().map(|operation| operation.item.clone()).collect();
     let lines = group(&items, grouping);
     let brackets = brackets(&items, &lines);
     for (line, bracket) in lines.iter().zip(brackets) {

@@ -12,10 +12,10 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake project forget                this folder is no longer a project
+  retake project forget                this folder is no longer a project
   retake project forget 7f3kq2p9
 
-The threads, prompts, roles and context presets of the project are kept without a folder; `retake project adopt ID`
+The threads, prompts, roles and context presets of the project are kept without a folder; `retake project adopt ID` \
 assigns them to one. A project that has none of these is deleted.")]
 pub(crate) struct Arguments {
     /// Project: id or id prefix [default: the project of this folder].

@@ -11,9 +11,9 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   retake project init
-    retake -C packages/app project init      packages/app becomes a project separate from its parent
+  retake -C packages/app project init      packages/app becomes a project separate from its parent
 
-A folder that is already a project is not changed. Home folders, `/`, system folders, the store and worktrees are
+A folder that is already a project is not changed. Home folders, `/`, system folders, the store and worktrees are \
 refused. No file changes; the folder gets an extended attribute that names the project.")]
 pub(crate) struct Arguments {}
 

@@ -18,7 +18,7 @@ Examples:
   retake project root list
   retake project root remove lib
 
-Snapshots, undo, redo, jump and restore then cover both folders; paths in the other one are written lib:PATH. Run
+Snapshots, undo, redo, jump and restore then cover both folders; paths in the other one are written lib:PATH. Run \
 commands in the project's main folder. A worktree contains only the main folder.")]
 pub(crate) enum Command {
     /// Add a folder to this project.
@@ -35,7 +35,7 @@ pub(crate) enum Command {
 #[command(after_help = "\
 Examples:
   retake project root add lib ../lib
-    retake project root add lib ../moved/lib     again, after the folder moved
+  retake project root add lib ../moved/lib     again, after the folder moved
 
 The files in it are recorded by the next snapshot and attributed to nobody.")]
 pub(crate) struct Add {

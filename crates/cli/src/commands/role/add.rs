@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   retake role add Reviewer
-    retake role add --first Reviewer        makes it the default role of new entries")]
+  retake role add --first Reviewer        makes it the default role of new entries")]
 pub(crate) struct Arguments {
     /// Roles to add: any text of one line.
     #[arg(required = true, value_name = "ROLE")]

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   retake serve link
-    xdg-open \"$(retake serve link)\"          open it right away")]
+  xdg-open \"$(retake serve link)\"          open it right away")]
 pub(crate) struct Arguments {
     /// Address of the server [default: the running server's, otherwise serve.listen].
     #[arg(long, value_name = "ADDRESS")]

@@ -77,23 +77,23 @@ impl Start {
             pages: Some(Pages { routes: studio.routes(), home: HOME }),
         };
         let interruptible = InterruptGuard::new()?;
-        let (place, mut listening, mut told) = (AddressFile::of(context)?, None, Ok(()));
+        let (place, mut listening, mut printed) = (AddressFile::of(context)?, None, Ok(()));
         let served = retake_api::serve(options, address, interruptible.cancel(), |address| {
             listening = Some(address);
             let noted = place.write(address).or_else(|error| {
                 context.note(&format!("`retake serve link` will not find this server: {error}"))
             });
-            told = noted.and_then(|()| print_address(context, address, &link));
+            printed = noted.and_then(|()| print_address(context, address, &link));
             if self.open {
-                told =
-                    std::mem::replace(&mut told, Ok(())).and_then(|()| open_browser(context, address, &link));
+                printed = std::mem::replace(&mut printed, Ok(()))
+                    .and_then(|()| open_browser(context, address, &link));
             }
         });
         if let Some(address) = listening {
             place.remove(address);
         }
         served?;
-        told
+        printed
     }
 }
 

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   curl -H \"Authorization: Bearer $(retake serve token)\" http://127.0.0.1:7878/v1/threads
-    retake serve token --rotate               replace the token; old sessions end at once")]
+  retake serve token --rotate               replace the token; old sessions end at once")]
 pub(crate) struct Arguments {
     /// Replace the token. The old one stops working, and its sessions and event streams end.
     #[arg(long)]

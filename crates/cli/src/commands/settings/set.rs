@@ -19,7 +19,7 @@ use crate::ui::input::{Source, Stdin};
 #[command(after_help = "\
 Examples:
   retake settings set temperature 0.7
-    retake settings set provider anthropic model opus       two settings in one operation
+  retake settings set provider anthropic model opus       two settings in one operation
   retake settings set project_system_prompt               in your editor
   retake settings set project_system_prompt --file prompt.md")]
 pub(crate) struct Arguments {

@@ -17,9 +17,9 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 Examples:
   retake snapshot list
   retake snapshot list --limit 100 --before 40
-    retake restore 12                       restore the files of version 12
+  retake restore 12                       restore the files of version 12
 
-For a promoted thread, snapshots from before the promotion follow. Their versions belong to the source thread; restore
+For a promoted thread, snapshots from before the promotion follow. Their versions belong to the source thread; restore \
 them by id.")]
 pub(crate) struct Arguments {
     /// Maximum number of results.

@@ -13,9 +13,9 @@ use crate::failure::Failure;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake snapshot take                    attribute the changes to you
-    retake snapshot take --by agent         attribute them to the agent, so that undo reverts them
-    retake snapshot take --by claude-code   attribute them to a named program")]
+  retake snapshot take                    attribute the changes to you
+  retake snapshot take --by agent         attribute them to the agent, so that undo reverts them
+  retake snapshot take --by claude-code   attribute them to a named program")]
 pub(crate) struct Arguments {
     /// Author of the changes since the last snapshot [default: you].
     #[arg(long, value_name = "NAME")]

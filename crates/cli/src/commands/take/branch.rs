@@ -17,7 +17,7 @@ use crate::working_copy::FileFlags;
 Examples:
   retake take branch                      after the last entry
   retake take branch 4 --name shorter
-    retake take branch 2 -k main            from a take that is not active")]
+  retake take branch 2 -k main            from a take that is not active")]
 pub(crate) struct Arguments {
     /// Last entry of the new take: number, `last` or id prefix [default: the last entry].
     entry: Option<String>,

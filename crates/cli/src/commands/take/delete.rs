@@ -16,7 +16,7 @@ use crate::working_copy::FileFlags;
 #[command(after_help = "\
 Examples:
   retake take delete main_take_2
-    retake undo                             restores it")]
+  retake undo                             restores it")]
 pub(crate) struct Arguments {
     /// Take: name or id prefix.
     take: String,

@@ -20,9 +20,9 @@ use crate::working_copy::FileFlags;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake take fork 3                      rephrase message 3
+  retake take fork 3                      rephrase message 3
   retake take fork 3 --name retry
-    retake draft set                        then edit the message in your editor")]
+  retake draft set                        then edit the message in your editor")]
 pub(crate) struct Arguments {
     /// Message to fork at: number, `last` or id prefix.
     entry: String,
@@ -46,7 +46,7 @@ struct Answer {
     take: TakeSummary,
     /// The message, now the draft.
     draft: String,
-    /// The images of the message, now attached to the draft.
+    /// The pictures of the message, now attached to the draft.
     draft_pictures: Attachments,
     /// File changes.
     files: Option<FileReport>,

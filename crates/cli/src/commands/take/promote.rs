@@ -14,11 +14,11 @@ use crate::working_copy::{ConfirmFlags, MoveResult};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake take promote                     the active take, titled with its name
+  retake take promote                     the active take, titled with its name
   retake take promote main_take_2 --title \"The other way\" --switch
 
-The active take cannot be promoted while its files are in the folder and another take's would have to replace them:
-switch to the other take first. An undo in the source thread restores the take and archives the new thread, unless it
+The active take cannot be promoted while its files are in the folder and another take's would have to replace them: \
+switch to the other take first. An undo in the source thread restores the take and archives the new thread, unless it \
 was changed since.")]
 pub(crate) struct Arguments {
     /// Take: name or id prefix [default: the active take].

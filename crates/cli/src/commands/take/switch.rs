@@ -16,8 +16,8 @@ use crate::working_copy::FileFlags;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    retake take switch main                 with its files
-    retake take switch main --conversation  without changing files
+  retake take switch main                 with its files
+  retake take switch main --conversation  without changing files
   retake take switch main_take_2 -t \"Fix the login\"")]
 pub(crate) struct Arguments {
     /// Take: name or id prefix.

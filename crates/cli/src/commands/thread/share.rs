@@ -17,7 +17,9 @@ use crate::failure::Failure;
 Examples:
   retake thread share --visibility public
   retake thread share --private yes        never sent to a hub
-  retake thread share --support yes")]
+  retake thread share --support yes
+
+There is no hub yet; the setting applies once there is one. It is not part of the history: undo does not change it.")]
 pub(crate) struct Arguments {
     /// Visibility on a hub.
     #[arg(long, value_parser = choice::<Visibility>(), required_unless_present_any = ["private", "support"])]

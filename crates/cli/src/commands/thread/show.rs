@@ -22,11 +22,11 @@ use crate::ui::style::Styles;
 Examples:
   retake thread show                     the last entries of the current thread
   retake thread show \"Fix the login\" --all
-    retake thread show --at 12             as of version 12
-    retake thread show --source            Markdown source
+  retake thread show --at 12             as of version 12
+  retake thread show --source            Markdown source
   retake thread show --role User --json
 
-On a terminal, entries are shown as rendered Markdown. In a pipe, or if a text exceeds 256 KiB or 32 levels of nesting,
+On a terminal, entries are shown as rendered Markdown. In a pipe, or if a text exceeds 256 KiB or 32 levels of nesting, \
 the source is shown.")]
 pub(crate) struct Arguments {
     /// Thread (title or id prefix), or THREAD/TAKE [default: the current thread].

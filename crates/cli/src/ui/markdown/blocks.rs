@@ -329,11 +329,11 @@ impl<'styles> BlockRenderer<'styles> {
 
     fn end_link(&mut self, before: &str, after: &str) {
         let Some(Link { target, from }) = self.links.pop() else { return };
-        let said: String =
+        let content: String =
             self.words.get(from..).unwrap_or_default().iter().map(|(_, text)| text.as_str()).collect();
         let (muted, link) = (self.look.styles.muted, self.look.styles.link);
         // A link whose text is its target does not repeat it.
-        let same = said == target || target.strip_prefix("mailto:") == Some(said.as_str());
+        let same = content == target || target.strip_prefix("mailto:") == Some(content.as_str());
         if same && before == " <" {
             return;
         }

@@ -15,7 +15,7 @@ fn shown(text: &str, columns: usize) -> String {
 }
 
 #[test]
-fn every_kind_of_block() {
+fn every_kind_of_block_is_rendered() {
     for (text, wanted) in [
         ("one\ntwo", "one\ntwo"),
         ("# Title\nwords", "Title\n\nwords"),
@@ -47,7 +47,7 @@ fn words_are_wrapped_across_styles() {
 }
 
 #[test]
-fn without_styles_the_marks_stay() {
+fn without_styles_markdown_marks_stay() {
     let styles = Styles::new();
     let look = RenderOptions { marks: MarkerStyle::Written, ..look(&styles, 40) };
     let lines = render("## T\n\n*a* **b** `c`", look).expect("a text that is rendered");

@@ -1,7 +1,7 @@
 //! `--attach`: PDF documents go to wires that take them, and are refused for others before anything is changed.
 
 use retake_agent::provider::Wire;
-use retake_testing::fault_server::{FaultServer, Script, events, said as telling};
+use retake_testing::fault_server::{FaultServer, Script, events, text_answer};
 use serde_json::Value;
 
 use super::support::User;
@@ -27,7 +27,7 @@ fn a_document_is_sent_and_stored_with_the_entry() {
         (Wire::Responses, "responses", "/input/0/content/1/file_data"),
         (Wire::Gemini, "gemini", "/contents/0/parts/1/inlineData/data"),
     ] {
-        let script = Script::events(events(wire, &telling("read")));
+        let script = Script::events(events(wire, &text_answer("read")));
         let server = FaultServer::with(vec![script]).expect("a port");
         let user = user(&server, name);
         assert!(user.run(&["run", "--attach", "spec.pdf", "What is in it?"]).contains("read"));
@@ -40,7 +40,7 @@ fn a_document_is_sent_and_stored_with_the_entry() {
 }
 
 #[test]
-fn a_wire_that_takes_no_documents_refuses_before_anything_is_changed() {
+fn a_document_is_refused_before_any_change_if_the_wire_has_none() {
     let server = FaultServer::with(vec![Script::status(500, "")]).expect("a port");
     let user = user(&server, "chat");
     let refused = user.refused(5, &["run", "--attach", "spec.pdf", "What is in it?"]);

@@ -26,7 +26,7 @@ fn file(user: &User) -> String {
 }
 
 #[test]
-fn a_round_trip_leaves_the_file_as_it_was() {
+fn setting_and_unsetting_restores_the_file() {
     let user = with_file(WRITTEN);
     user.run(&["config", "set", "storage.budget", "7 GB"]);
     assert_eq!(file(&user), WRITTEN.replace("5 GB", "7 GB"));
@@ -38,7 +38,7 @@ fn a_round_trip_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn bad_values_and_unknown_keys_are_refused_and_nothing_is_written() {
+fn invalid_values_and_unknown_keys_are_refused_and_nothing_is_written() {
     let user = with_file(WRITTEN);
     for (key, value) in [
         ("output.pager", "perhaps"),
@@ -87,7 +87,7 @@ fn a_broken_configuration_stops_other_commands_and_can_be_fixed() {
 }
 
 #[test]
-fn the_first_setting_makes_the_file_and_its_folder() {
+fn the_first_setting_creates_the_file_and_its_folder() {
     let user = User::new();
     user.run(&["config", "set", "storage.folder", "here"]);
     assert_eq!(file(&user), format!("[storage]\nfolder = \"{}\"\n", user.project().join("here").display()));

@@ -8,9 +8,9 @@ use crate::tools::support::{User, everything_below};
 fn the_tour_works_and_leaves_nothing_behind() {
     let user = User::new();
     let before = everything_below(user.folder.path());
-    let told = user.run(&["demo", "--fast"]);
+    let reported = user.run(&["demo", "--fast"]);
     for shown in ["$ retake entry edit", "$ retake tree", "$ retake undo", "clean", "Next steps"] {
-        assert!(told.contains(shown), "{shown}: {told}");
+        assert!(reported.contains(shown), "{shown}: {reported}");
     }
     assert_eq!(everything_below(user.folder.path()), before);
 }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::tools::support::{User, everything_below, said};
+use crate::tools::support::{User, command_output, everything_below};
 
 /// Everything that a user can see of the store and of the folders.
 fn dump(user: &User) -> BTreeMap<String, String> {
@@ -38,11 +38,11 @@ fn dump(user: &User) -> BTreeMap<String, String> {
 fn check(user: &User, commands: &[&[&str]]) {
     let before = dump(user);
     for command in commands {
-        let said = user.try_run(command);
-        assert_ne!(said.code, 0, "{command:?} was done: {said:?}");
+        let output = user.try_run(command);
+        assert_ne!(output.code, 0, "{command:?} was done: {output:?}");
         let after = dump(user);
         for (what, value) in &after {
-            assert_eq!(before.get(what), Some(value), "{command:?} changed {what}: {}", said.err);
+            assert_eq!(before.get(what), Some(value), "{command:?} changed {what}: {}", output.err);
         }
         assert_eq!(before.len(), after.len(), "{command:?} removed something");
     }
@@ -155,7 +155,7 @@ fn chat(user: &User, arguments: &[&str], message: &str) -> String {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(message.as_bytes()).expect("it reads");
     drop(stdin);
-    said(child.wait_with_output().expect("it ends")).err
+    command_output(child.wait_with_output().expect("it ends")).err
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_turn_in_a_home_folder_that_an_earlier_version_recorded_changes_nothing() {
     // Recorded while it was not the home folder.
     let mut init = user.command();
     init.env("HOME", "/nowhere").current_dir(home).args(["project", "init"]);
-    assert_eq!(said(init.output().expect("it runs")).code, 0);
+    assert_eq!(command_output(init.output().expect("it runs")).code, 0);
     let home = home.to_str().expect("text");
     let thread = ["-C", home, "thread", "new"];
     check(&user, &[&["-C", home, "run", "hello"], &["-C", home, "run", "--new", "hello"], &thread]);

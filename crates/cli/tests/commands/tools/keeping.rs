@@ -28,7 +28,7 @@ fn damage(user: &User, text: &str) {
 }
 
 #[test]
-fn a_clean_store_is_clean() {
+fn verify_reports_a_clean_store() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["search", "cookie"]);
@@ -45,14 +45,14 @@ fn damage_is_reported_and_repaired() {
     let user = User::new();
     user.talk("Fix the login");
     damage(&user, "Why does the login fail?");
-    let said = user.try_run(&["verify", "--json"]);
-    assert_eq!(said.code, 6, "{said:?}");
-    let report: serde_json::Value = serde_json::from_str(&said.out).expect("an answer in JSON");
+    let output = user.try_run(&["verify", "--json"]);
+    assert_eq!(output.code, 6, "{output:?}");
+    let report: serde_json::Value = serde_json::from_str(&output.out).expect("an answer in JSON");
     assert_eq!(report["clean"], false);
     assert!(report["problems"].as_array().is_some_and(|problems| !problems.is_empty()), "{report}");
-    let said = user.try_run(&["verify"]);
-    assert_eq!(said.code, 6);
-    assert!(said.out.contains("✗") && said.out.contains("retake repair"), "{said:?}");
+    let output = user.try_run(&["verify"]);
+    assert_eq!(output.code, 6);
+    assert!(output.out.contains("✗") && output.out.contains("retake repair"), "{output:?}");
     let repaired = user.json(&["repair"]);
     assert!(repaired["changes"].as_array().is_some_and(|changes| !changes.is_empty()), "{repaired}");
     assert_eq!(user.json(&["verify"])["clean"], true);
@@ -78,12 +78,12 @@ fn purge_destroys_only_the_named_threads() {
     user.run(&["thread", "new", "Secret"]);
     user.run(&["entry", "add", SECRET]);
     user.run(&["search", "password"]);
-    let would = user.json(&["purge", "Secret", "--dry-run"]);
-    assert_eq!(would["purged"]["threads"], 1);
-    assert_eq!(would["threads"][0]["title"], "Secret");
+    let preview = user.json(&["purge", "Secret", "--dry-run"]);
+    assert_eq!(preview["purged"]["threads"], 1);
+    assert_eq!(preview["threads"][0]["title"], "Secret");
     assert!(occurrences(&user, SECRET) > 0);
     let done = user.json(&["purge", "Secret", "--yes"]);
-    assert_eq!(done["purged"]["operations"], would["purged"]["operations"]);
+    assert_eq!(done["purged"]["operations"], preview["purged"]["operations"]);
     assert_eq!(occurrences(&user, SECRET), 0);
     assert_eq!(occurrences(&user, "correct"), 0, "no word of it is left in the index");
     user.refused(3, &["thread", "show", "Secret"]);
@@ -96,7 +96,7 @@ fn purge_destroys_only_the_named_threads() {
 }
 
 #[test]
-fn a_purge_that_was_killed_is_finished_by_the_next_command_and_by_verify() {
+fn a_killed_purge_is_completed_by_the_next_command_and_by_verify() {
     let user = User::new();
     user.talk("Keep");
     let mark = user.path("store").join("erasing");
@@ -268,7 +268,7 @@ fn an_entry_that_was_deleted_can_be_redacted_by_its_id() {
 }
 
 #[test]
-fn gc_has_nothing_to_do_where_all_is_history() {
+fn gc_removes_nothing_that_history_refers_to() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["undo", "2"]);
@@ -278,7 +278,7 @@ fn gc_has_nothing_to_do_where_all_is_history() {
 }
 
 #[test]
-fn gc_removes_the_packs_that_an_interrupted_purge_left() {
+fn gc_removes_packs_left_by_an_interrupted_purge() {
     let user = User::new();
     user.talk("Fix the login");
     let packs = user.path("store").join("packs");
@@ -287,8 +287,8 @@ fn gc_removes_the_packs_that_an_interrupted_purge_left() {
     std::fs::write(&left, "purged").expect("the store is ours");
     user.run(&["gc", "--dry-run", "--grace", "0"]);
     assert!(left.exists(), "a dry run removes nothing");
-    let said = user.run(&["gc", "--grace", "0"]);
-    assert!(said.contains("an interrupted purge left 6 B"), "{said}");
+    let output = user.run(&["gc", "--grace", "0"]);
+    assert!(output.contains("an interrupted purge left 6 B"), "{output}");
     assert!(!left.exists());
 }
 
@@ -303,9 +303,9 @@ fn usage_is_compared_with_the_budget_and_a_change_warns() {
     user.run(&["config", "set", "storage.budget", "1 GB"]);
     assert!(user.try_run(&["entry", "add", "far from it"]).err.is_empty());
     user.run(&["config", "set", "storage.budget", "10 kB"]);
-    let said = user.try_run(&["entry", "add", "beyond it"]);
-    assert_eq!(said.code, 0, "a budget never stops anyone: {said:?}");
-    assert!(said.err.contains("storage.budget"), "{said:?}");
+    let output = user.try_run(&["entry", "add", "beyond it"]);
+    assert_eq!(output.code, 0, "a budget never stops anyone: {output:?}");
+    assert!(output.err.contains("storage.budget"), "{output:?}");
     assert!(user.try_run(&["entry", "add", "quietly", "--quiet"]).err.is_empty());
     assert_eq!(user.json(&["usage"])["budget_status"]["state"], "over");
 }
@@ -325,7 +325,7 @@ fn damage_all(user: &User, text: &str) {
 }
 
 #[test]
-fn a_move_that_was_made_is_reported_as_made_even_if_its_details_cannot_be_read() {
+fn a_completed_move_is_reported_even_if_its_details_cannot_be_read() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["draft", "set", "a draft of a moment that is damaged later"]);
@@ -336,7 +336,7 @@ fn a_move_that_was_made_is_reported_as_made_even_if_its_details_cannot_be_read()
     assert_eq!(undone["steps"], 3, "{undone}");
     assert!(undone["report_failed"].as_str().is_some_and(|why| why.contains("damaged")), "{undone}");
     assert!(user.run(&["entry", "show", "1"]).contains("Why does the login fail?"), "it was carried out");
-    let said = user.run(&["redo", "3"]);
-    assert!(said.contains("Done, but the details cannot be shown"), "{said}");
+    let output = user.run(&["redo", "3"]);
+    assert!(output.contains("Done, but the details cannot be shown"), "{output}");
     assert!(user.run(&["entry", "show", "1"]).contains("edited"));
 }

@@ -5,19 +5,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use retake_agent::provider::Wire;
-use retake_testing::fault_server::{FaultServer, Script, events, said as telling};
+use retake_testing::fault_server::{FaultServer, Script, events, text_answer};
 
-use super::support::{Said, User, everything_below, said};
+use super::support::{CommandOutput, User, command_output, everything_below};
 
 const KEY: &str = "sk-stored-and-never-shown-1";
 
-fn piped(user: &User, arguments: &[&str], input: &str) -> Said {
+fn piped(user: &User, arguments: &[&str], input: &str) -> CommandOutput {
     let mut command = user.command();
     command.env("RETAKE_KEYRING", "off").args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("it reads");
-    said(child.wait_with_output().expect("it ends"))
+    command_output(child.wait_with_output().expect("it ends"))
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn a_key_is_stored_listed_and_removed_and_never_shown() {
     assert_eq!(models["providers"][0]["key"], "stored", "{models}");
     assert_eq!(models["providers"][0]["ready"], true, "{models}");
     assert_eq!(models["default"]["provider"], "anthropic", "{models}");
-    for said in [piped(&user, &["keys"], ""), piped(&user, &["models"], ""), set] {
-        assert!(!said.out.contains(KEY) && !said.err.contains(KEY), "{said:?}");
+    for output in [piped(&user, &["keys"], ""), piped(&user, &["models"], ""), set] {
+        assert!(!output.out.contains(KEY) && !output.err.contains(KEY), "{output:?}");
     }
     let removed = user.run(&["keys", "remove", "anthropic"]);
     assert!(removed.contains("retake-keys.json"), "{removed}");
@@ -53,17 +53,17 @@ fn invalid_keys_and_unknown_providers_are_refused() {
         ("anthropic", "", 2, "no key was given"),
         ("anthropic", "two words", 2, "one line of visible"),
     ] {
-        let said = piped(&user, &["keys", "set", provider], input);
-        assert!(said.code == code && said.err.contains(words), "{said:?}");
+        let output = piped(&user, &["keys", "set", provider], input);
+        assert!(output.code == code && output.err.contains(words), "{output:?}");
         assert!(!user.path("configuration/retake-keys.json").exists());
     }
 }
 
 #[test]
-fn a_stored_key_answers_a_turn_and_is_in_no_file_but_its_own() {
+fn a_turn_uses_a_stored_key_and_copies_it_nowhere() {
     let user = User::new();
     let server =
-        FaultServer::with(vec![Script::events(events(Wire::Chat, &telling("hello")))]).expect("a port");
+        FaultServer::with(vec![Script::events(events(Wire::Chat, &text_answer("hello")))]).expect("a port");
     let config = format!(
         "[providers.mine]\nwire = \"chat\"\nbase_url = \"{}\"\nmodels = [\"m\"]\nkey_env = \"MINE_KEY\"\n",
         server.url()
@@ -102,13 +102,13 @@ fn a_key_file_inside_a_project_is_neither_captured_nor_read_by_tools() {
     let read = |path: &str| {
         let prompt = format!("read dotfiles/{path}");
         let arguments = ["run", "--provider", "offline", "--approve", "all", "--json", &prompt];
-        said(inside(&arguments).output().expect("the program starts"))
+        command_output(inside(&arguments).output().expect("the program starts"))
     };
     let other = read("other.json");
     assert!(other.out.contains("a file beside it"), "the control: {other:?}");
     let keys = read("retake-keys.json");
     assert!(!keys.out.contains(KEY) && !keys.err.contains(KEY), "{keys:?}");
-    let status = said(inside(&["status", "--json"]).output().expect("the program starts"));
+    let status = command_output(inside(&["status", "--json"]).output().expect("the program starts"));
     assert!(
         status.code == 0 && status.out.contains("retake-keys.json"),
         "it is listed as not captured: {status:?}"

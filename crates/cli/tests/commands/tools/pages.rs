@@ -15,7 +15,7 @@ fn every_shell_has_completions_for_every_command() {
 }
 
 #[test]
-fn every_command_has_a_page() {
+fn every_command_has_a_manual_page() {
     let user = User::new();
     let page = user.run(&["man"]);
     assert!(page.contains(".TH retake 1"), "{}", &page[..200]);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::tools::support::{User, everything_below, said};
+use crate::tools::support::{User, command_output, everything_below};
 
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o777
@@ -16,12 +16,12 @@ fn run(user: &User, umask: &str, arguments: &[&str]) {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_retake")]);
     user.surround(command.args(arguments));
-    let said = said(command.output().expect("a shell"));
-    assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
+    let output = command_output(command.output().expect("a shell"));
+    assert_eq!(output.code, 0, "{arguments:?}: {output:?}");
 }
 
 #[test]
-fn files_are_for_their_owner_alone() {
+fn files_are_readable_only_by_their_owner() {
     for umask in ["000", "022", "077"] {
         let user = User::new();
         run(&user, umask, &["thread", "new", "Secret"]);

@@ -37,7 +37,7 @@ fn reading_a_folder_creates_no_project() {
 }
 
 #[test]
-fn a_home_folder_is_refused_before_anything_is_made() {
+fn a_home_folder_is_refused_before_anything_is_created() {
     let user = User::new();
     let home = user.folder.path().to_str().expect("text").to_owned();
     for arguments in [
@@ -50,8 +50,8 @@ fn a_home_folder_is_refused_before_anything_is_made() {
         &["-C", "/", "run", "hello"],
         &["-C", "/usr", "thread", "new"],
     ] {
-        let said = user.try_run(arguments);
-        assert_ne!(said.code, 0, "{arguments:?}: {said:?}");
+        let output = user.try_run(arguments);
+        assert_ne!(output.code, 0, "{arguments:?}: {output:?}");
         let projects = user.json(&["project", "list"]);
         assert_eq!(projects["projects"].as_array().map(Vec::len), Some(0), "{arguments:?}: {projects}");
     }

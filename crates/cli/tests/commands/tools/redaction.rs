@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::tools::support::{User, everything_below, said};
+use crate::tools::support::{User, command_output, everything_below};
 
 const KEY: &str = "sk-live-123456";
 
@@ -39,7 +39,7 @@ fn lengths<const N: usize>(answer: &Value, names: [&str; N]) -> [usize; N] {
 }
 
 #[test]
-fn a_text_is_destroyed_wherever_it_was_repeated() {
+fn redacting_a_text_destroys_every_copy() {
     let user = User::new();
     user.run(&["run", "--new", &format!("say I use {KEY} for it")]);
     user.run(&["draft", "set", &format!("please deploy using {KEY}")]);
@@ -71,7 +71,7 @@ fn a_text_is_destroyed_wherever_it_was_repeated() {
 
 /// Git metadata of operations is rewritten too, and the rows that are derived from it.
 #[test]
-fn a_text_in_git_metadata_is_destroyed_and_the_store_stays_clean() {
+fn redacting_a_text_in_git_metadata_keeps_the_store_clean() {
     let user = User::new();
     let git = user.project().join(".git");
     fs::create_dir_all(git.join("refs/heads")).expect("a folder");
@@ -90,7 +90,7 @@ fn a_text_in_git_metadata_is_destroyed_and_the_store_stays_clean() {
 }
 
 #[test]
-fn an_entry_alone_leaves_the_key_elsewhere_and_a_captured_file_is_listed() {
+fn redacting_one_entry_lists_the_remaining_copies() {
     let user = User::new();
     fs::write(user.project().join("notes.txt"), format!("key = {KEY}\n")).expect("a file");
     user.run(&["run", "--new", &format!("say I use {KEY}")]);
@@ -102,19 +102,19 @@ fn an_entry_alone_leaves_the_key_elsewhere_and_a_captured_file_is_listed() {
         .stdout(Stdio::piped());
     let mut running = redact.spawn().expect("the program starts");
     running.stdin.take().expect("a pipe").write_all(format!("{KEY}\n").as_bytes()).expect("it reads");
-    let answer = said(running.wait_with_output().expect("it ends"));
+    let answer = command_output(running.wait_with_output().expect("it ends"));
     let done: Value = serde_json::from_str(&answer.out).expect("an answer in JSON");
     let kinds: Vec<_> =
         done["remaining"].as_array().expect("a list").iter().map(|place| &place["kind"]).collect();
     assert_eq!(kinds, ["blob"], "the captured file is named, and nothing else is left: {done}");
-    let told = user.run(&["redact", "--text", KEY, "--yes"]);
-    assert!(told.contains("1 place still contains the same text") && told.contains("blob"), "{told}");
+    let output = user.run(&["redact", "--text", KEY, "--yes"]);
+    assert!(output.contains("1 place still contains the same text") && output.contains("blob"), "{output}");
     user.refused(2, &["redact", "--text", "abc", "--yes"]);
     user.refused(2, &["redact", "--yes"]);
 }
 
 #[test]
-fn an_entry_that_was_redacted_before_is_finished_and_no_error() {
+fn redacting_an_entry_again_succeeds() {
     let user = User::new();
     user.talk("Fix the login");
     user.run(&["redact", "1", "--yes"]);
@@ -124,7 +124,7 @@ fn an_entry_that_was_redacted_before_is_finished_and_no_error() {
 }
 
 #[test]
-fn a_newer_ledger_is_no_damage() {
+fn a_newer_runtime_database_is_not_damage() {
     let user = User::new();
     user.run(&["run", "--new", "say hello"]);
     let path = user.path("store/ledger.db");
@@ -138,8 +138,8 @@ fn a_newer_ledger_is_no_damage() {
         verified["runtime_database_newer"].as_str().is_some_and(|text| text.contains("update this program"))
     );
     for command in ["verify", "repair"] {
-        let told = user.run(&[command]);
-        assert!(told.contains("update this program") && !told.contains("retake repair"), "{told}");
+        let output = user.run(&[command]);
+        assert!(output.contains("update this program") && !output.contains("retake repair"), "{output}");
     }
     assert_eq!(fs::read(&path).expect("a ledger"), bytes, "it is left alone");
 }

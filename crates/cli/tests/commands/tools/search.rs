@@ -51,7 +51,7 @@ fn history_is_searched_on_request_and_can_be_jumped_to() {
 }
 
 #[test]
-fn filters_narrow() {
+fn filters_narrow_the_hits() {
     let user = talked();
     assert_eq!(hits(&user, &["why"]).len(), 2);
     assert_eq!(hits(&user, &["why", "--role", "ai"]).len(), 0);
@@ -83,7 +83,7 @@ fn other_projects_are_searched_on_request() {
 }
 
 #[test]
-fn matches_are_highlighted_and_stored_escapes_are_not_obeyed() {
+fn matches_are_highlighted_and_stored_escapes_are_neutralised() {
     let user = User::new();
     user.run(&["thread", "new", "Hostile"]);
     user.run(&["entry", "add", "a needle \u{1b}]0;owned\u{7} in \u{1b}[31mred\u{1b}[0m \u{202e}hay"]);

@@ -13,7 +13,7 @@ pub(crate) struct User {
 
 /// The output of a command.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -56,15 +56,15 @@ impl User {
     }
 
     /// Runs the program.
-    pub(crate) fn try_run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
-        said(self.command().args(arguments).output().expect("the program starts"))
+    pub(crate) fn try_run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> CommandOutput {
+        command_output(self.command().args(arguments).output().expect("the program starts"))
     }
 
     /// Runs the program, which must succeed; returns its output.
     pub(crate) fn run<A: AsRef<OsStr> + std::fmt::Debug>(&self, arguments: &[A]) -> String {
-        let said = self.try_run(arguments);
-        assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
-        said.out
+        let printed = self.try_run(arguments);
+        assert_eq!(printed.code, 0, "{arguments:?}: {printed:?}");
+        printed.out
     }
 
     /// Runs the program with `--json`, which must succeed; returns its answer.
@@ -76,10 +76,10 @@ impl User {
 
     /// Runs the program, which must fail with this code; returns its error.
     pub(crate) fn refused(&self, code: i32, arguments: &[&str]) -> String {
-        let said = self.try_run(arguments);
-        assert_eq!(said.code, code, "{arguments:?}: {said:?}");
-        assert!(!said.err.is_empty(), "{arguments:?} failed without a word");
-        said.err
+        let printed = self.try_run(arguments);
+        assert_eq!(printed.code, code, "{arguments:?}: {printed:?}");
+        assert!(!printed.err.is_empty(), "{arguments:?} failed without a word");
+        printed.err
     }
 
     /// A thread with a short conversation.
@@ -97,8 +97,8 @@ impl User {
     }
 }
 
-pub(crate) fn said(output: Output) -> Said {
-    Said {
+pub(crate) fn command_output(output: Output) -> CommandOutput {
+    CommandOutput {
         code: output.status.code().expect("the program was not killed"),
         out: String::from_utf8(output.stdout).expect("text"),
         err: String::from_utf8(output.stderr).expect("text"),
@@ -120,9 +120,9 @@ pub(crate) fn everything_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Reproducible random numbers.
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }

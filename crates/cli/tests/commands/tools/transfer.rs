@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::tools::support::{Dice, Said, User, said};
+use crate::tools::support::{CommandOutput, Rng, User, command_output};
 
 /// A thread with takes, edits, undone operations, tool calls, unknown fields, settings, a draft and a saved version.
 fn rich() -> User {
@@ -31,7 +31,7 @@ fn export(user: &User, thread: &str) -> String {
     user.run(&["export", thread, "-o", "-"])
 }
 
-fn import(user: &User, text: &[u8], options: &[&str]) -> Said {
+fn import(user: &User, text: &[u8], options: &[&str]) -> CommandOutput {
     let mut command = user.command();
     command
         .args(["import", "-"])
@@ -44,7 +44,7 @@ fn import(user: &User, text: &[u8], options: &[&str]) -> Said {
     // It may stop reading early.
     let _ = input.write_all(text);
     drop(input);
-    said(child.wait_with_output().expect("the program ends"))
+    command_output(child.wait_with_output().expect("the program ends"))
 }
 
 /// The lines between the first and the last.
@@ -72,9 +72,9 @@ fn an_imported_thread_exports_to_the_same_bytes() {
     let here = rich();
     let first = export(&here, "Fix the login");
     let there = User::new();
-    let said = import(&there, first.as_bytes(), &["--switch", "--json"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    let answer: serde_json::Value = serde_json::from_str(&said.out).expect("an answer in JSON");
+    let output = import(&there, first.as_bytes(), &["--switch", "--json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let answer: serde_json::Value = serde_json::from_str(&output.out).expect("an answer in JSON");
     assert_eq!(answer["version"], answer["new_operations"]);
     assert_eq!(export(&there, "Fix the login"), first);
     for look in [&["thread", "show", "--all"][..], &["history", "--all"], &["take", "list"]] {
@@ -95,8 +95,8 @@ fn an_imported_thread_exports_to_the_same_bytes() {
 fn importing_again_adds_only_new_operations() {
     let here = rich();
     let first = export(&here, "Fix the login");
-    let said = import(&here, first.as_bytes(), &["--json"]);
-    assert!(said.out.contains("\"new_operations\":0"), "{said:?}");
+    let output = import(&here, first.as_bytes(), &["--json"]);
+    assert!(output.out.contains("\"new_operations\":0"), "{output:?}");
     assert!(import(&here, first.as_bytes(), &[]).out.contains("Nothing new"));
     assert_eq!(export(&here, "Fix the login"), first);
 
@@ -104,12 +104,12 @@ fn importing_again_adds_only_new_operations() {
     import(&there, first.as_bytes(), &[]);
     here.run(&["entry", "add", "One more"]);
     let second = export(&here, "Fix the login");
-    let said = import(&there, second.as_bytes(), &["--json"]);
-    assert!(said.out.contains("\"new_operations\":1"), "{said:?}");
+    let output = import(&there, second.as_bytes(), &["--json"]);
+    assert!(output.out.contains("\"new_operations\":1"), "{output:?}");
     assert_eq!(export(&there, "Fix the login"), second);
     // The older file has nothing new for the newer thread.
-    let said = import(&there, first.as_bytes(), &["--json"]);
-    assert!(said.out.contains("\"new_operations\":0"), "{said:?}");
+    let output = import(&there, first.as_bytes(), &["--json"]);
+    assert!(output.out.contains("\"new_operations\":0"), "{output:?}");
 }
 
 #[test]
@@ -121,13 +121,13 @@ fn diverged_threads_stay_separate() {
     there.run(&["entry", "add", "That way"]);
     let other = export(&here, "Fix the login");
     let before = listed(&there);
-    let said = import(&there, other.as_bytes(), &[]);
-    assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.err.contains("--copy"), "{said:?}");
+    let output = import(&there, other.as_bytes(), &[]);
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.err.contains("--copy"), "{output:?}");
     assert_eq!(listed(&there), before);
-    let said = import(&there, other.as_bytes(), &["--copy", "--json"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    let answer: serde_json::Value = serde_json::from_str(&said.out).expect("an answer in JSON");
+    let output = import(&there, other.as_bytes(), &["--copy", "--json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let answer: serde_json::Value = serde_json::from_str(&output.out).expect("an answer in JSON");
     let id = answer["thread"].as_str().expect("an id");
     assert!(there.run(&["thread", "show", id]).contains("This way"));
     assert!(there.run(&["thread", "show"]).contains("That way"));
@@ -141,13 +141,13 @@ fn any_change_of_an_export_is_refused() {
     let there = User::new();
     there.talk("Mine");
     let before = listed(&there);
-    let mut dice = Dice::new(20_261_115);
+    let mut rng = Rng::new(20_261_115);
     for round in 0..220 {
         let mut bad = good.clone().into_bytes();
-        let place = dice.below(bad.len());
+        let place = rng.below(bad.len());
         let what = match round % 4 {
             0 => {
-                bad[place] ^= 1 << dice.below(8);
+                bad[place] ^= 1 << rng.below(8);
                 "a flipped bit"
             }
             1 => {
@@ -155,17 +155,17 @@ fn any_change_of_an_export_is_refused() {
                 "a cut"
             }
             2 => {
-                bad.drain(place..(place + 1 + dice.below(200)).min(good.len()));
+                bad.drain(place..(place + 1 + rng.below(200)).min(good.len()));
                 "a hole"
             }
             _ => {
-                bad.insert(place, b"0\"{}[],\n\xff"[dice.below(9)]);
+                bad.insert(place, b"0\"{}[],\n\xff"[rng.below(9)]);
                 "something more"
             }
         };
-        let said = import(&there, &bad, &[]);
-        assert_eq!(said.code, 5, "{what} at {place} in round {round}: {said:?}");
-        assert!(said.err.starts_with("error: "), "{said:?}");
+        let output = import(&there, &bad, &[]);
+        assert_eq!(output.code, 5, "{what} at {place} in round {round}: {output:?}");
+        assert!(output.err.starts_with("error: "), "{output:?}");
     }
     assert_eq!(listed(&there), before);
     assert_eq!(there.json(&["verify"])["clean"], true);
@@ -173,7 +173,7 @@ fn any_change_of_an_export_is_refused() {
 }
 
 #[test]
-fn an_end_that_fits_does_not_make_a_changed_export_right() {
+fn a_matching_checksum_does_not_validate_a_changed_export() {
     let here = rich();
     let good = export(&here, "Fix the login");
     let all: Vec<&str> = good.lines().collect();
@@ -182,19 +182,19 @@ fn an_end_that_fits_does_not_make_a_changed_export_right() {
     let there = User::new();
     there.talk("Mine");
     let before = listed(&there);
-    let mut dice = Dice::new(77);
+    let mut rng = Rng::new(77);
     let last_operation = lines.iter().rposition(|line| line.contains("\"operation\"")).expect("operations");
     for round in 0..120 {
         let mut bad: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
         // The last operation can contain anything, since nothing refers to its hash.
-        let place = 1 + dice.below(last_operation - 1);
+        let place = 1 + rng.below(last_operation - 1);
         let what = match round % 4 {
             0 => {
                 bad.remove(place);
                 "a line less"
             }
             1 => {
-                let other = 1 + dice.below(last_operation - 1);
+                let other = 1 + rng.below(last_operation - 1);
                 if lines[place] == lines[other] || place == other {
                     continue;
                 }
@@ -204,7 +204,7 @@ fn an_end_that_fits_does_not_make_a_changed_export_right() {
             2 => {
                 let start = bad[place].find("\"data\":\"").expect("data") + 8;
                 let end = start + bad[place][start..].find('"').expect("the end of the data");
-                let at = start + dice.below(end - start);
+                let at = start + rng.below(end - start);
                 let letter = if &bad[place][at..=at] == "A" { "B" } else { "A" };
                 bad[place].replace_range(at..=at, letter);
                 "other data"
@@ -215,10 +215,10 @@ fn an_end_that_fits_does_not_make_a_changed_export_right() {
             }
         };
         let text = sealed(&bad.iter().map(String::as_str).collect::<Vec<_>>());
-        let said = import(&there, text.as_bytes(), &[]);
-        if said.code == 0 {
+        let output = import(&there, text.as_bytes(), &[]);
+        if output.code == 0 {
             // Reordered objects that still precede their users are equivalent.
-            assert_eq!(what, "two lines swapped", "line {place} in round {round}: {said:?}");
+            assert_eq!(what, "two lines swapped", "line {place} in round {round}: {output:?}");
             let mut mine = inside(&good);
             let again = export(&there, "Fix the login");
             let mut theirs = inside(&again);
@@ -227,7 +227,7 @@ fn an_end_that_fits_does_not_make_a_changed_export_right() {
             assert_eq!(mine, theirs);
             there.run(&["purge", "Fix the login", "--yes"]);
         } else {
-            assert_eq!(said.code, 5, "{what} in line {place}, round {round}: {said:?}");
+            assert_eq!(output.code, 5, "{what} in line {place}, round {round}: {output:?}");
         }
         assert_eq!(listed(&there), before, "{what} in line {place}, round {round}");
     }
@@ -273,9 +273,9 @@ fn hostile_files_are_refused() {
         ("more behind the end", format!("{good}{{}}\n").into_bytes()),
         ("another kind", with_header(header.replace("\"retake\":\"thread\"", "\"retake\":\"store\""))),
     ] {
-        let said = import(&there, &bytes, &[]);
-        assert_eq!(said.code, 5, "{what}: {said:?}");
-        assert!(said.err.len() < 1000, "{what}: a short sentence");
+        let output = import(&there, &bytes, &[]);
+        assert_eq!(output.code, 5, "{what}: {output:?}");
+        assert!(output.err.len() < 1000, "{what}: a short sentence");
         assert_eq!(listed(&there), before, "{what}");
         // The same for a copy, which has its own rules.
         if what != "another thread's id" {
@@ -305,7 +305,7 @@ fn files_are_never_overwritten_without_force() {
 }
 
 #[test]
-fn texts_to_read_hold_the_take() {
+fn text_exports_contain_the_take() {
     let user = rich();
     let markdown = user.run(&["export", "--format", "markdown", "-o", "-"]);
     for part in ["# Fix the login", "## 1. User", "> hm", "````\n```\nout\n````", "Calls **bash**"] {
@@ -326,15 +326,15 @@ fn an_older_export_does_not_restore_redacted_content() {
     user.talk("Fix the login");
     let older = export(&user, "Fix the login");
     user.run(&["redact", "1", "--yes"]);
-    let said = import(&user, older.as_bytes(), &["--copy", "--switch"]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let output = import(&user, older.as_bytes(), &["--copy", "--switch"]);
+    assert_eq!(output.code, 0, "{output:?}");
     let shown = user.run(&["thread", "show"]);
     assert!(shown.contains("[redacted]") && !shown.contains("Why does the login fail?"), "{shown}");
     assert_eq!(user.json(&["verify"])["clean"], true);
 }
 
 #[test]
-fn a_file_cannot_redact_what_is_here() {
+fn an_import_cannot_redact_existing_content() {
     let here = User::new();
     here.talk("Fix the login");
     let whole = export(&here, "Fix the login");
@@ -344,8 +344,8 @@ fn a_file_cannot_redact_what_is_here() {
     let redacted = export(&here, "Fix the login");
     assert!(redacted.contains("\"redacted\""), "{redacted}");
     for options in [&[][..], &["--copy"]] {
-        let said = import(&there, redacted.as_bytes(), options);
-        assert_eq!(said.code, 0, "{said:?}");
+        let output = import(&there, redacted.as_bytes(), options);
+        assert_eq!(output.code, 0, "{output:?}");
     }
     assert_eq!(there.json(&["thread", "list"])["threads"].as_array().map(Vec::len), Some(2));
     let mine =

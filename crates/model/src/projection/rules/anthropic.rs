@@ -59,7 +59,8 @@ pub(super) fn check(body: &Value, report: &mut Report) {
     }
     let messages = report.list("messages", fields.get("messages"));
     report.must(messages.len() <= MOST_MESSAGES, "messages", "too many");
-    let mut seen = Seen { ids: BTreeSet::new(), open: Vec::new(), tools: tools.is_some(), marks };
+    let mut seen =
+        ConversationFacts { ids: BTreeSet::new(), open: Vec::new(), tools: tools.is_some(), marks };
     for (index, message) in messages.iter().enumerate() {
         let expected = if index % 2 == 0 { "user" } else { "assistant" };
         check_message(&format!("messages[{index}]"), message, expected, &mut seen, report);
@@ -82,7 +83,7 @@ pub(super) fn check(body: &Value, report: &mut Report) {
     }
 }
 
-struct Seen {
+struct ConversationFacts {
     ids: BTreeSet<String>,
     /// The calls that the next message must answer.
     open: Vec<String>,
@@ -147,7 +148,13 @@ fn text_block(at: &str, block: &Value, marks: &mut usize, report: &mut Report) {
     mark(at, fields.get("cache_control"), marks, report);
 }
 
-fn check_message(at: &str, message: &Value, expected: &str, seen: &mut Seen, report: &mut Report) {
+fn check_message(
+    at: &str,
+    message: &Value,
+    expected: &str,
+    seen: &mut ConversationFacts,
+    report: &mut Report,
+) {
     let Some(fields) = report.fields(at, message, &["role", "content"]) else { return };
     report.exactly(at, fields.get("role"), &json!(expected));
     let content = report.list(at, fields.get("content"));
@@ -179,7 +186,7 @@ fn check_message(at: &str, message: &Value, expected: &str, seen: &mut Seen, rep
     report.must(open.is_empty(), at, "each call needs its result in the next message");
 }
 
-fn image(at: &str, block: &Value, kinds: &[&str], seen: &mut Seen, report: &mut Report) {
+fn image(at: &str, block: &Value, kinds: &[&str], seen: &mut ConversationFacts, report: &mut Report) {
     let Some(fields) = report.fields(at, block, &["type", "source", "cache_control"]) else { return };
     mark(at, fields.get("cache_control"), &mut seen.marks, report);
     let source = fields.get("source").unwrap_or(&Value::Null);
@@ -189,7 +196,13 @@ fn image(at: &str, block: &Value, kinds: &[&str], seen: &mut Seen, report: &mut 
     report.base64(at, source.get("data"));
 }
 
-fn result(at: &str, block: &Value, open: &mut Vec<String>, seen: &mut Seen, report: &mut Report) {
+fn result(
+    at: &str,
+    block: &Value,
+    open: &mut Vec<String>,
+    seen: &mut ConversationFacts,
+    report: &mut Report,
+) {
     let known = ["type", "tool_use_id", "content", "is_error", "cache_control"];
     let Some(fields) = report.fields(at, block, &known) else { return };
     let id = report.name(at, fields.get("tool_use_id"), 64);
@@ -201,7 +214,7 @@ fn result(at: &str, block: &Value, open: &mut Vec<String>, seen: &mut Seen, repo
     mark(at, fields.get("cache_control"), &mut seen.marks, report);
 }
 
-fn call(at: &str, block: &Value, seen: &mut Seen, report: &mut Report) {
+fn call(at: &str, block: &Value, seen: &mut ConversationFacts, report: &mut Report) {
     report.must(seen.tools, at, "calls need declared tools");
     let Some(fields) = report.fields(at, block, &["type", "id", "name", "input"]) else { return };
     let id = report.name(at, fields.get("id"), 64);

@@ -67,7 +67,8 @@ pub(super) fn check(body: &Value, report: &mut Report) {
         }
     }
     let contents = report.list("contents", fields.get("contents"));
-    let mut seen = Seen { ids: BTreeSet::new(), open: Vec::new(), tools: fields.contains_key("tools") };
+    let mut seen =
+        ConversationFacts { ids: BTreeSet::new(), open: Vec::new(), tools: fields.contains_key("tools") };
     for (index, content) in contents.iter().enumerate() {
         let expected = if index % 2 == 0 { "user" } else { "model" };
         check_content(&format!("contents[{index}]"), content, expected, &mut seen, report);
@@ -75,14 +76,20 @@ pub(super) fn check(body: &Value, report: &mut Report) {
     report.must(contents.len() % 2 == 1, "contents", "must end with the user");
 }
 
-struct Seen {
+struct ConversationFacts {
     ids: BTreeSet<String>,
     /// The calls that the next message must answer: id and name.
     open: Vec<(String, String)>,
     tools: bool,
 }
 
-fn check_content(at: &str, content: &Value, expected: &str, seen: &mut Seen, report: &mut Report) {
+fn check_content(
+    at: &str,
+    content: &Value,
+    expected: &str,
+    seen: &mut ConversationFacts,
+    report: &mut Report,
+) {
     let Some(fields) = report.fields(at, content, &["role", "parts"]) else { return };
     report.exactly(at, fields.get("role"), &json!(expected));
     let mut open = std::mem::take(&mut seen.open).into_iter();
@@ -96,12 +103,12 @@ fn check_content(at: &str, content: &Value, expected: &str, seen: &mut Seen, rep
             report.must(expected == "model", &at, "only the model's parts are signed");
             report.text(&at, signature);
         }
-        let held: Vec<(&str, &Value)> = part
+        let kinds: Vec<(&str, &Value)> = part
             .iter()
             .filter(|(name, _)| *name != "thoughtSignature")
             .map(|(n, v)| (n.as_str(), v))
             .collect();
-        let &[(kind, value)] = held.as_slice() else {
+        let &[(kind, value)] = kinds.as_slice() else {
             report.say(&at, "must hold exactly one thing");
             continue;
         };
@@ -132,7 +139,7 @@ fn tool_name<'v>(at: &str, value: Option<&'v Value>, report: &mut Report) -> &'v
     name
 }
 
-fn call(at: &str, value: &Value, seen: &mut Seen, report: &mut Report) {
+fn call(at: &str, value: &Value, seen: &mut ConversationFacts, report: &mut Report) {
     report.must(seen.tools, at, "calls need declared tools");
     let Some(fields) = report.fields(at, value, &["id", "name", "args"]) else { return };
     let id = report.name(at, fields.get("id"), 64);

@@ -96,8 +96,8 @@ fn every_kind_of_damage_is_found() {
         let world = World::moving();
         plant(&world);
         let verified = verify(&world.store);
-        let said: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
-        assert_eq!(codes(&verified), *expected, "{name}: {said:#?}");
+        let problems: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(codes(&verified), *expected, "{name}: {problems:#?}");
         for problem in &verified.problems {
             assert_eq!(serde_json::to_value(problem).expect("serializes")["code"], problem.code());
         }

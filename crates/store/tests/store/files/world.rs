@@ -33,7 +33,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let folder = Folder::new();
         let store = folder.open();
-        let project = ProjectId::generate(&mut Dice::new());
+        let project = ProjectId::generate(&mut Rng::new());
         put_project(&store, project, None);
         let thread = create(&store, project, "With files");
         let take = active(&store, thread);
@@ -130,7 +130,7 @@ fn next(
     after: ContentId,
     kind: OperationKind,
 ) -> Operation {
-    let mut dice = Dice::new();
+    let mut rng = Rng::new();
     let row = queries.thread(thread).expect("readable").expect("the thread exists");
     let head = queries.head(row.number).expect("readable").expect("a head");
     let version = head.operation.version + 1;
@@ -146,9 +146,9 @@ fn next(
         previous: Some(head.id),
         after: head.operation.after,
         kind,
-        turn: TurnId::generate(&mut dice),
+        turn: TurnId::generate(&mut rng),
         actor: Actor::Human,
-        time: dice.now(),
+        time: rng.now(),
         place,
         environment: None,
         files: Some(FileChange { before, after, take, worktree: false, left: None, shared: None }),

@@ -11,8 +11,8 @@ fn two_indexes_catch_up_concurrently() {
     let thread = world.thread("Busy");
     for number in 0..30 {
         let texts: Vec<String> = (0..40).map(|part| format!("common w{number} p{part}")).collect();
-        let said: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
-        world.say_all(thread, &said);
+        let entries: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
+        world.say_all(thread, &entries);
     }
     let folder = world.folder.path();
     let added: u64 = std::thread::scope(|scope| {
@@ -44,8 +44,8 @@ fn one_operation_can_exceed_a_batch() {
     let world = World::new();
     let thread = world.thread("Import");
     let texts: Vec<String> = (0..5000).map(|number| format!("imported n{number}")).collect();
-    let said: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
-    world.say_all(thread, &said);
+    let entries: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
+    world.say_all(thread, &entries);
     let reading = world.store.read().expect("a read transaction");
     let mut reached = Vec::new();
     let done = world

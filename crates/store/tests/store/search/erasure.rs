@@ -89,7 +89,7 @@ fn an_erased_entry_disappears_immediately() {
 /// Whether any file of the index contains the bytes.
 fn holds(world: &World, bytes: &[u8]) -> bool {
     ["search.db", "search.db-wal"].iter().any(|name| {
-        let held = std::fs::read(world.folder.path().join(name)).unwrap_or_default();
-        held.windows(bytes.len()).any(|window| window == bytes)
+        let content = std::fs::read(world.folder.path().join(name)).unwrap_or_default();
+        content.windows(bytes.len()).any(|window| window == bytes)
     })
 }

@@ -28,9 +28,9 @@ pub(crate) fn texts() -> (World, Vec<(&'static str, EntryId)>) {
 }
 
 /// Pseudorandom numbers with a fixed seed.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Dice {
+impl Rng {
     /// A number below the limit.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -2,7 +2,7 @@
 
 use retake_store::{SearchError, SearchQuery};
 
-use super::texts::{Dice, TEXTS, texts};
+use super::texts::{Rng, TEXTS, texts};
 use super::world::World;
 
 #[test]
@@ -119,10 +119,10 @@ fn no_input_is_a_syntax_error() {
 fn every_word_of_every_entry_finds_it() {
     let world = World::new();
     let thread = world.thread("Random");
-    let mut dice = Dice(42);
+    let mut rng = Rng(42);
     let mut texts: Vec<String> = TEXTS.iter().map(|text| text.1.replace("<think>", "")).collect();
     texts.extend((0..60).map(|_| {
-        let words: Vec<String> = (0..12).map(|_| dice.word()).collect();
+        let words: Vec<String> = (0..12).map(|_| rng.word()).collect();
         words.join(" ")
     }));
     for text in texts {

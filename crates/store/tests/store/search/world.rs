@@ -143,8 +143,8 @@ impl World {
     }
 
     /// Adds entries to the active take in one operation.
-    pub(crate) fn say_all(&self, thread: ThreadId, said: &[(&str, &str)]) -> Vec<EntryId> {
-        let entries: Vec<NewEntry> = said
+    pub(crate) fn say_all(&self, thread: ThreadId, messages: &[(&str, &str)]) -> Vec<EntryId> {
+        let entries: Vec<NewEntry> = messages
             .iter()
             .map(|(role, text)| {
                 let clock = &mut *self.clock.borrow_mut();

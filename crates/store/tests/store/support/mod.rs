@@ -23,14 +23,14 @@ use retake_store::{
 
 /// A deterministic clock and rng.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice {
+pub(crate) struct Rng {
     seed: u64,
     rolled: u64,
 }
 
 static NEXT_SEED: AtomicU64 = AtomicU64::new(1);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new() -> Self {
         Self { seed: NEXT_SEED.fetch_add(1, Ordering::Relaxed), rolled: 0 }
     }
@@ -38,7 +38,7 @@ impl Dice {
 
 pub(crate) const START: i64 = 1_790_000_000_000;
 
-impl IdSource for Dice {
+impl IdSource for Rng {
     fn now(&mut self) -> Timestamp {
         Timestamp::from_millis(START + self.seed as i64)
     }
@@ -105,13 +105,13 @@ fn sort_names(raw: &rusqlite::Connection) -> rusqlite::Result<()> {
 
 /// Creates a thread.
 pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
-    let mut dice = Dice::new();
+    let mut rng = Rng::new();
     let title = title.to_owned();
     store
         .write(move |writing| {
-            let thread = ThreadId::generate(&mut dice);
+            let thread = ThreadId::generate(&mut rng);
             let mut additions = Additions::new(&**writing);
-            let state = ThreadState::new(title, &mut additions, &mut dice)?;
+            let state = ThreadState::new(title, &mut additions, &mut rng)?;
             let after = additions.add(&state);
             let environment = additions.add(&Environment {
                 git_branch: Some("main".to_owned()),
@@ -124,9 +124,9 @@ pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId
                 previous: None,
                 after,
                 kind: OperationKind::ThreadCreated { project },
-                turn: TurnId::generate(&mut dice),
+                turn: TurnId::generate(&mut rng),
                 actor: Actor::Human,
-                time: dice.now(),
+                time: rng.now(),
                 place: FIRST,
                 environment: Some(environment),
                 files: None,
@@ -142,7 +142,7 @@ pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId
 }
 
 /// The next operation to publish.
-pub(crate) enum Next {
+pub(crate) enum NextOperation {
     Do(Command),
     Undo,
     Redo,
@@ -150,14 +150,14 @@ pub(crate) enum Next {
     On(&'static str, Command),
 }
 
-impl From<Command> for Next {
+impl From<Command> for NextOperation {
     fn from(command: Command) -> Self {
         Self::Do(command)
     }
 }
 
 /// Publishes the next operation of a thread.
-pub(crate) fn publish(store: &Store, thread: ThreadId, next: impl Into<Next>) -> PublishedOperation {
+pub(crate) fn publish(store: &Store, thread: ThreadId, next: impl Into<NextOperation>) -> PublishedOperation {
     let next = next.into();
     store.write(move |writing| publish_inside(writing, thread, next)).expect("the operation is published")
 }
@@ -165,9 +165,9 @@ pub(crate) fn publish(store: &Store, thread: ThreadId, next: impl Into<Next>) ->
 pub(crate) fn publish_inside(
     writing: &WriteTransaction<'_>,
     thread: ThreadId,
-    next: Next,
+    next: NextOperation,
 ) -> Result<PublishedOperation, PublishError> {
-    let mut dice = Dice::new();
+    let mut rng = Rng::new();
     let row = writing.thread(thread)?.expect("the thread exists");
     let head = writing.head(row.number)?.expect("a thread has operations");
     let log = writing.log(row.number);
@@ -175,8 +175,8 @@ pub(crate) fn publish_inside(
     let mut additions = Additions::new(&**writing);
     let mut environment = None;
     let (after, kind, (place, chains)) = match next {
-        Next::Undo | Next::Redo => {
-            let undoing = matches!(next, Next::Undo);
+        NextOperation::Undo | NextOperation::Redo => {
+            let undoing = matches!(next, NextOperation::Undo);
             let version = head.operation.version;
             let view = HistoryView { take: state.active, worktree: false, worktrees: [].into() };
             let mut cursor = HistoryCursor::new(&log, version, view)?;
@@ -192,16 +192,16 @@ pub(crate) fn publish_inside(
             let linked = link_move(&log, version, cursor.view(), cursor.moves(&log)?)?;
             (target.operation.after, kind, linked)
         }
-        Next::Do(command) => {
-            change(writing, &row, &head.operation, &state, command, &mut additions, &mut dice)?
+        NextOperation::Do(command) => {
+            change(writing, &row, &head.operation, &state, command, &mut additions, &mut rng)?
         }
-        Next::On(branch, command) => {
+        NextOperation::On(branch, command) => {
             environment = Some(additions.add(&Environment {
                 git_branch: Some(branch.to_owned()),
                 git_commit: Some("0123456789abcdef".to_owned()),
                 ..Environment::default()
             }));
-            change(writing, &row, &head.operation, &state, command, &mut additions, &mut dice)?
+            change(writing, &row, &head.operation, &state, command, &mut additions, &mut rng)?
         }
     };
     let operation = Operation {
@@ -210,9 +210,9 @@ pub(crate) fn publish_inside(
         previous: Some(head.id),
         after,
         kind,
-        turn: TurnId::generate(&mut dice),
+        turn: TurnId::generate(&mut rng),
         actor: Actor::Human,
-        time: dice.now(),
+        time: rng.now(),
         place,
         environment,
         files: None,
@@ -231,10 +231,10 @@ fn change(
     state: &ThreadState,
     command: Command,
     additions: &mut Additions<'_, Queries<'_>>,
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) -> Result<(ContentId, OperationKind, (Provenance, Chains)), PublishError> {
     let take_named = |name: &str| Ok(writing.take_named(row.number, name)?.is_some());
-    let mut context = CommandContext { additions, fresh: dice, take_named: &take_named, git_commit: None };
+    let mut context = CommandContext { additions, fresh: rng, take_named: &take_named, git_commit: None };
     let applied = apply(state, command, &mut context).expect("the command applies");
     let CommandOutcome::Changed { state, kind } = applied else {
         panic!("the command changes something");
@@ -287,13 +287,13 @@ pub(crate) fn number_of(store: &Store, thread: ThreadId) -> i64 {
 }
 
 /// A project with three threads that cover most kinds of operations.
-pub(crate) struct Grown {
+pub(crate) struct SampleProject {
     pub(crate) project: ProjectId,
     pub(crate) threads: Vec<ThreadId>,
 }
 
-pub(crate) fn grow(store: &Store) -> Grown {
-    let project = ProjectId::generate(&mut Dice::new());
+pub(crate) fn grow(store: &Store) -> SampleProject {
+    let project = ProjectId::generate(&mut Rng::new());
     put_project(store, project, None);
     let threads: Vec<ThreadId> =
         ["Fix login", "Write docs", "Old idea"].iter().map(|title| create(store, project, title)).collect();
@@ -310,10 +310,10 @@ pub(crate) fn grow(store: &Store) -> Grown {
         text: text.to_owned(),
     };
     publish(store, first, edit(3, "a better answer"));
-    publish(store, first, Next::Undo);
-    publish(store, first, Next::Undo);
-    publish(store, first, Next::Redo);
-    publish(store, first, Next::On("feature/login", edit(2, "another question")));
+    publish(store, first, NextOperation::Undo);
+    publish(store, first, NextOperation::Undo);
+    publish(store, first, NextOperation::Redo);
+    publish(store, first, NextOperation::On("feature/login", edit(2, "another question")));
     publish(store, first, Command::Fork { from: main, at: all[4].0, name: None });
     publish(store, first, Command::Branch { from: main, at: Some(all[1].0), name: Some("short".to_owned()) });
     let tag = |add: &[&str], remove: &[&str]| Command::Tag {
@@ -338,7 +338,7 @@ pub(crate) fn grow(store: &Store) -> Grown {
     );
     publish(store, threads[2], Command::Delete);
     put_project(store, project, Some(first));
-    Grown { project, threads }
+    SampleProject { project, threads }
 }
 
 pub(crate) fn put_project(store: &Store, id: ProjectId, current: Option<ThreadId>) {
@@ -370,8 +370,8 @@ pub(crate) fn codes(verified: &VerifyReport) -> Vec<&'static str> {
 #[track_caller]
 pub(crate) fn assert_clean(store: &Store) -> VerifyReport {
     let verified = verify(store);
-    let said: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
-    assert!(verified.is_clean(), "{said:#?}");
+    let problems: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
+    assert!(verified.is_clean(), "{problems:#?}");
     verified
 }
 

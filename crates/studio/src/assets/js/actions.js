@@ -40,7 +40,7 @@ const toThread = { quiet: true, then: page };
 export const actions = {
   undo: () => move(withTake("undo"), {}, "Undo this turn"),
   redo: () => move(withTake("redo"), {}, "Redo"),
-  jump: ({ dataset: { ask, version } }) => move(ask, { version: Number(version) }, `Go to version ${version}`),
+  jump: ({ dataset: { ask, version } }) => move(ask, { version: Number(version) }, `Jump to version ${version}`),
   branch: button => move(withTake("branch"), { entry: entryId(button) }, "Branch here", toThread),
   retry: button =>
     move(withTake("fork"), { entry: entryId(button) }, "Retry", {

@@ -17,7 +17,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::{Failure, tools, unmarked};
-use crate::projection::sample::{Dice, Entry, picture};
+use crate::projection::sample::{Entry, Rng, picture};
 use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_model::id::EntryId;
 use retake_model::json::Json;
@@ -82,7 +82,7 @@ const TEXTS: &[&str] = &["one", "two", "three\n", "größer 🦀", " ", "{\"a\":
 const ROLES: &[&str] = &["User", "AI", "System", "Tool", "Reviewer"];
 
 /// The context that a thought is bound to.
-struct Made {
+struct BoundContext {
     /// The model, system prompt, tools and messages of its request, exact to the byte.
     request: String,
     /// The content of the answer before it.
@@ -92,7 +92,7 @@ struct Made {
 /// A provider that binds its thoughts.
 #[derive(Default)]
 struct Provider {
-    made: BTreeMap<String, Made>,
+    made: BTreeMap<String, BoundContext>,
     /// Thoughts that it no longer accepts, although they are in place.
     forgotten: BTreeSet<String>,
 }
@@ -136,10 +136,10 @@ fn bare(body: &Value, messages: usize) -> Value {
     for block in system.iter_mut().chain(&mut tools).filter_map(Value::as_object_mut) {
         block.remove("cache_control");
     }
-    let mut said = list("messages");
-    said.truncate(messages);
-    said.iter_mut().for_each(unmarked);
-    json!({"model": body["model"], "system": system, "tools": tools, "messages": said})
+    let mut sent = list("messages");
+    sent.truncate(messages);
+    sent.iter_mut().for_each(unmarked);
+    json!({"model": body["model"], "system": system, "tools": tools, "messages": sent})
 }
 
 #[derive(Clone)]
@@ -152,7 +152,7 @@ struct State {
 }
 
 struct World {
-    dice: Dice,
+    rng: Rng,
     mistake: Mistake,
     provider: Provider,
     state: State,
@@ -168,7 +168,7 @@ impl World {
         let state =
             State { entries: Vec::new(), model: MODELS[0], system: SYSTEMS[0], tools: 4, effort: None };
         Self {
-            dice: Dice::new(seed ^ 0xb0d),
+            rng: Rng::new(seed ^ 0xb0d),
             mistake,
             provider: Provider::default(),
             state,
@@ -181,9 +181,9 @@ impl World {
     }
 
     fn play(&mut self) -> Result<(), Problem> {
-        for _ in 0..2 + self.dice.below(4) {
+        for _ in 0..2 + self.rng.below(4) {
             self.turn()?;
-            for _ in 0..self.dice.below(3) {
+            for _ in 0..self.rng.below(3) {
                 self.past.push(self.state.clone());
                 self.change();
                 self.changes += 1;
@@ -195,10 +195,10 @@ impl World {
     /// A prompt, and answers with calls until the model is done.
     fn turn(&mut self) -> Result<(), Problem> {
         self.past.push(self.state.clone());
-        let text = Block::of_text(*self.dice.pick(&TEXTS[..4]));
+        let text = Block::of_text(*self.rng.pick(&TEXTS[..4]));
         self.push(version("User", vec![text], None));
         let mut before: Option<(Vec<Value>, Vec<String>)> = None;
-        let rounds = 1 + self.dice.below(4);
+        let rounds = 1 + self.rng.below(4);
         for round in 1..=rounds {
             let (body, omitted) = self.ask()?;
             let sent = self.provider.thoughts(&body).map_err(|problem| (problem, body.clone()))?;
@@ -206,15 +206,15 @@ impl World {
             if let Some((messages, expected)) = before
                 && !omitted
             {
-                let said = bare(&body, usize::MAX);
-                if !said["messages"].as_array().expect("messages").starts_with(&messages) {
+                let unmarked_body = bare(&body, usize::MAX);
+                if !unmarked_body["messages"].as_array().expect("messages").starts_with(&messages) {
                     return Err(("appending changes what was sent before".to_owned(), body));
                 }
                 if let Some(missing) = expected.iter().find(|seal| !sent.contains(seal)) {
                     return Err((format!("{missing} is left out without need"), body));
                 }
             }
-            let calls = if round == rounds || self.state.tools == 0 { 0 } else { 1 + self.dice.below(2) };
+            let calls = if round == rounds || self.state.tools == 0 { 0 } else { 1 + self.rng.below(2) };
             let made = self.answer(&body, calls, omitted);
             let messages = bare(&body, usize::MAX)["messages"].as_array().expect("messages").clone();
             let expected = sent.into_iter().chain(made).filter(|_| self.state.effort != Some(Effort::Off));
@@ -287,21 +287,21 @@ impl World {
         let mut blocks = Vec::new();
         let mut made = Vec::new();
         let mut whole = true;
-        let thinks = self.state.effort != Some(Effort::Off) && !self.dice.once_in(4);
-        for _ in 0..if thinks { 1 + self.dice.below(2) } else { 0 } {
+        let thinks = self.state.effort != Some(Effort::Off) && !self.rng.once_in(4);
+        for _ in 0..if thinks { 1 + self.rng.below(2) } else { 0 } {
             let seal = format!("seal-{}", self.fresh());
             blocks.push(self.thought(&seal));
             if whole {
                 made.push(seal);
             }
-            if self.dice.once_in(4) {
-                let text = *self.dice.pick(TEXTS);
+            if self.rng.once_in(4) {
+                let text = *self.rng.pick(TEXTS);
                 // Blank text cannot be sent, so a thought after it is no longer in its original place.
                 whole &= !text.trim().is_empty();
                 blocks.push(Block::of_text(text));
             }
         }
-        if calls == 0 || self.dice.once_in(3) {
+        if calls == 0 || self.rng.once_in(3) {
             blocks.push(Block::of_text("So."));
         }
         let ids: Vec<String> = (0..calls).map(|_| self.call_id()).collect();
@@ -314,11 +314,11 @@ impl World {
         for (place, block) in blocks.iter().enumerate() {
             let Some(seal) = written(block).as_ref().and_then(seal).map(str::to_owned) else { continue };
             let written = blocks[..place].iter().filter_map(written).collect();
-            self.provider.made.insert(seal, Made { request: request.clone(), written });
+            self.provider.made.insert(seal, BoundContext { request: request.clone(), written });
         }
         let mut entry = version("AI", blocks, Some(self.state.model));
         // Some entries have no digest: they are older, or imported.
-        if self.dice.once_in(12) {
+        if self.rng.once_in(12) {
             made.clear();
         } else if let Some(prefix) = request_prefix(body) {
             entry.extra.insert(REQUEST_PREFIX.to_owned(), Json::string(&prefix));
@@ -328,8 +328,8 @@ impl World {
         }
         self.push(entry);
         for id in ids {
-            let text = (*self.dice.pick(TEXTS)).to_owned();
-            let failed = self.dice.once_in(4);
+            let text = (*self.rng.pick(TEXTS)).to_owned();
+            let failed = self.rng.once_in(4);
             let result = Block::ToolResult { call: id, text, failed, extra: Fields::default() };
             self.push(version("Tool", vec![result], None));
         }
@@ -337,9 +337,9 @@ impl World {
     }
 
     fn thought(&mut self, seal: &str) -> Block {
-        let text = (*self.dice.pick(TEXTS)).to_owned();
+        let text = (*self.rng.pick(TEXTS)).to_owned();
         let mut extra = vec![("wire".to_owned(), Json::string(Wire::Anthropic.name()))];
-        let hidden = self.dice.once_in(4);
+        let hidden = self.rng.once_in(4);
         if hidden {
             extra.push(("redacted".to_owned(), Json::string(seal)));
         }
@@ -351,43 +351,43 @@ impl World {
     }
 
     fn call_id(&mut self) -> String {
-        if self.dice.once_in(5) { "call_1".to_owned() } else { format!("toolu_{}", self.fresh()) }
+        if self.rng.once_in(5) { "call_1".to_owned() } else { format!("toolu_{}", self.fresh()) }
     }
 
     /// A change by the user or the provider between two prompts.
     fn change(&mut self) {
         let count = self.state.entries.len();
-        let place = self.dice.below(count);
-        match self.dice.below(13) {
-            0 => self.state.system = *self.dice.pick(SYSTEMS),
-            1 => self.state.tools = *self.dice.pick(&[0, 1, 2, 4]),
-            2 => self.state.model = *self.dice.pick(MODELS),
-            3 => self.state.effort = *self.dice.pick(&[None, Some(Effort::Off), Some(Effort::Max)]),
+        let place = self.rng.below(count);
+        match self.rng.below(13) {
+            0 => self.state.system = *self.rng.pick(SYSTEMS),
+            1 => self.state.tools = *self.rng.pick(&[0, 1, 2, 4]),
+            2 => self.state.model = *self.rng.pick(MODELS),
+            3 => self.state.effort = *self.rng.pick(&[None, Some(Effort::Off), Some(Effort::Max)]),
             4 | 5 => {
-                let steps = 1 + self.dice.below(3);
+                let steps = 1 + self.rng.below(3);
                 let at = self.past.len().saturating_sub(1 + steps);
                 self.state = self.past[at].clone();
             }
             6 => self.provider.forgotten = self.provider.made.keys().cloned().collect(),
             7 if count > 0 => {
-                let text = *self.dice.pick(TEXTS);
+                let text = *self.rng.pick(TEXTS);
                 let entry = &mut self.state.entries[place].1;
                 *entry = entry.with_edit(text, Timestamp::from_millis(5));
             }
             8 if count > 0 => _ = self.state.entries.remove(place),
-            9 if count > 0 => self.state.entries[place].1.role = (*self.dice.pick(ROLES)).to_owned(),
+            9 if count > 0 => self.state.entries[place].1.role = (*self.rng.pick(ROLES)).to_owned(),
             10 if count > 0 => {
-                let end = (place + 1 + self.dice.below(4)).min(count);
+                let end = (place + 1 + self.rng.below(4)).min(count);
                 let id = self.id();
                 let summary = version("Summary", vec![Block::of_text("What was said.")], None);
                 self.state.entries.splice(place..end, [(id, summary)]);
             }
             11 if count > 0 => {
-                let other = self.dice.below(count);
+                let other = self.rng.below(count);
                 self.state.entries.swap(place, other);
             }
             _ => {
-                let role = *self.dice.pick(ROLES);
+                let role = *self.rng.pick(ROLES);
                 let entry = version(role, vec![Block::of_text("More.")], None);
                 let id = self.id();
                 self.state.entries.insert(place, (id, entry));
@@ -458,13 +458,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_thought_goes_out_of_place_and_none_is_left_out_without_need() {
+    fn bound_thoughts_are_sent_exactly_where_they_are_valid() {
         let summary = bound(0..400, Mistake::None).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(summary.sent > 1_000 && summary.changes > 400, "{summary:?}");
     }
 
     #[test]
-    fn each_mistake_shows_soon() {
+    fn each_planted_mistake_is_found_quickly() {
         for mistake in [Mistake::ForgetPrefix, Mistake::LeaveOneOut, Mistake::LeaveAllOut] {
             assert!(bound(0..200, mistake).is_err(), "{mistake:?}");
         }

@@ -4,30 +4,30 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::projection::sample::Dice;
+use crate::projection::sample::Rng;
 
 /// A way to break a request. Returns whether it applies to this one.
-type Way = fn(&mut Value, &mut Dice) -> bool;
+type Mutation = fn(&mut Value, &mut Rng) -> bool;
 
 /// Breaks the request in every applicable way, once each, with descriptions.
-pub fn mutants(body: &Value, dice: &mut Dice) -> Vec<(&'static str, Value)> {
+pub fn mutants(body: &Value, rng: &mut Rng) -> Vec<(&'static str, Value)> {
     let mut made = Vec::new();
     for (name, way) in WAYS {
         let mut mutant = body.clone();
-        if way(&mut mutant, dice) && mutant != *body {
+        if way(&mut mutant, rng) && mutant != *body {
             made.push((*name, mutant));
         }
     }
     made
 }
 
-const WAYS: &[(&str, Way)] = &[
-    ("drop a result", |body, dice| remove(body, is_result, dice)),
-    ("double a result", |body, dice| double(body, is_result, dice)),
-    ("drop a call", |body, dice| remove(body, is_call, dice)),
-    ("double a call", |body, dice| double(body, is_call, dice)),
-    ("orphan a result", |body, dice| on(body, is_result, dice, |result| set_id(result, "nobody"))),
-    ("rename a call", |body, dice| on(body, is_call, dice, |call| set_id(call, "somebody"))),
+const WAYS: &[(&str, Mutation)] = &[
+    ("drop a result", |body, rng| remove(body, is_result, rng)),
+    ("double a result", |body, rng| double(body, is_result, rng)),
+    ("drop a call", |body, rng| remove(body, is_call, rng)),
+    ("double a call", |body, rng| double(body, is_call, rng)),
+    ("orphan a result", |body, rng| on(body, is_result, rng, |result| set_id(result, "nobody"))),
+    ("rename a call", |body, rng| on(body, is_call, rng, |call| set_id(call, "somebody"))),
     ("misspell an id", |body, _| {
         let pointers = nodes(body, |node| is_call(node) || is_result(node));
         pointers.iter().fold(false, |done, pointer| {
@@ -36,8 +36,8 @@ const WAYS: &[(&str, Way)] = &[
             id.is_some_and(|id| set_id(node, &id)) || done
         })
     }),
-    ("misname a called tool", |body, dice| {
-        on(body, is_call, dice, |call| set_named(call, "name", &json!("no good name")))
+    ("misname a called tool", |body, rng| {
+        on(body, is_call, rng, |call| set_named(call, "name", &json!("no good name")))
     }),
     ("an answer without its id", |body, dice| {
         let is_answer = |node: &Value| node["type"] == "message" && node["role"] == "assistant";
@@ -53,9 +53,9 @@ const WAYS: &[(&str, Way)] = &[
     }),
     ("text before results", before_results),
     ("swap a call and its result", swapped),
-    ("a stranger speaks", |body, dice| on(body, has_role, dice, |node| set(node, "role", json!("narrator")))),
-    ("the other one speaks", |body, dice| {
-        on(body, has_role, dice, |node| {
+    ("a stranger speaks", |body, rng| on(body, has_role, rng, |node| set(node, "role", json!("narrator")))),
+    ("the other one speaks", |body, rng| {
+        on(body, has_role, rng, |node| {
             let other = match node["role"].as_str() {
                 Some("user") if node.get("parts").is_some() => "model",
                 Some("user") => "assistant",
@@ -86,21 +86,21 @@ const WAYS: &[(&str, Way)] = &[
         true
     }),
     ("nothing is said", |body, _| list(body).is_some_and(|list| !std::mem::take(list).is_empty())),
-    ("a message of nothing", |body, dice| {
-        on(body, has_role, dice, |node| {
+    ("a message of nothing", |body, rng| {
+        on(body, has_role, rng, |node| {
             let field = if node.get("parts").is_some() { "parts" } else { "content" };
             let calls = node.get("tool_calls").is_some();
             !calls && set(node, field, json!([]))
         })
     }),
-    ("a message that is no object", |body, dice| {
+    ("a message that is no object", |body, rng| {
         let Some(list) = list(body) else { return false };
-        let place = dice.below(list.len());
+        let place = rng.below(list.len());
         list[place] = json!("hello");
         true
     }),
-    ("an unknown field of a message", |body, dice| {
-        on(body, has_role, dice, |node| set(node, "mood", json!("good")))
+    ("an unknown field of a message", |body, rng| {
+        on(body, has_role, rng, |node| set(node, "mood", json!("good")))
     }),
     ("an unknown field of the body", |body, _| set(body, "mood", json!("good"))),
     ("no tools", |body, _| {
@@ -109,38 +109,38 @@ const WAYS: &[(&str, Way)] = &[
         called && fields.remove("tools").is_some()
     }),
     ("an empty list of tools", |body, _| body.get("tools").is_some() && set(body, "tools", json!([]))),
-    ("a tool twice", |body, dice| double(body, is_tool, dice)),
-    ("a tool without a good name", |body, dice| {
-        on(body, is_tool, dice, |tool| set_named(tool, "name", &json!("no good name")))
+    ("a tool twice", |body, rng| double(body, is_tool, rng)),
+    ("a tool without a good name", |body, rng| {
+        on(body, is_tool, rng, |tool| set_named(tool, "name", &json!("no good name")))
     }),
-    ("a tool without description", |body, dice| {
-        on(body, is_tool, dice, |tool| set_named(tool, "description", &json!("")))
+    ("a tool without description", |body, rng| {
+        on(body, is_tool, rng, |tool| set_named(tool, "description", &json!("")))
     }),
     ("no model", |body, _| body.get("model").is_some() && set(body, "model", Value::Null)),
-    ("a limit of nothing", |body, dice| limit(body, dice, &json!(0))),
-    ("a limit in words", |body, dice| limit(body, dice, &json!("many"))),
+    ("a limit of nothing", |body, rng| limit(body, rng, &json!(0))),
+    ("a limit in words", |body, rng| limit(body, rng, &json!("many"))),
     ("too hot", |body, _| match body.get_mut("generationConfig") {
         Some(generation) => set(generation, "temperature", json!(9)),
         None => set(body, "temperature", json!(9)),
     }),
     ("no stream", |body, _| body.get("stream").is_some() && set(body, "stream", json!(false))),
-    ("bytes that are none", |body, dice| {
+    ("bytes that are none", |body, rng| {
         on(
             body,
             |node| node.get("data").is_some_and(Value::is_string) && !is_thought(node),
-            dice,
+            rng,
             |node| set(node, "data", json!("@@")),
         )
     }),
-    ("an address that is none", |body, dice| {
+    ("an address that is none", |body, rng| {
         let pictured = |node: &Value| node.get("url").is_some() || node["type"] == "input_image";
-        on(body, pictured, dice, |node| {
+        on(body, pictured, rng, |node| {
             let field = if node.get("url").is_some() { "url" } else { "image_url" };
             set(node, field, json!("/etc/passwd"))
         })
     }),
-    ("an unsealed thought", |body, dice| {
-        on(body, is_thought, dice, |node| {
+    ("an unsealed thought", |body, rng| {
+        on(body, is_thought, rng, |node| {
             let fields = node.as_object_mut().expect("a thought is an object");
             fields.retain(|name, _| {
                 !["signature", "data", "encrypted_content", "thoughtSignature"].contains(&name.as_str())
@@ -148,12 +148,12 @@ const WAYS: &[(&str, Way)] = &[
             true
         })
     }),
-    ("a thought that leads to nothing", |body, dice| {
+    ("a thought that leads to nothing", |body, rng| {
         let pointers = nodes(body, |node| node["type"] == "reasoning");
         if pointers.is_empty() {
             return false;
         }
-        let thought = body.pointer(dice.pick(&pointers[..]).as_str()).cloned().expect("a node that is there");
+        let thought = body.pointer(rng.pick(&pointers[..]).as_str()).cloned().expect("a node that is there");
         list(body).is_some_and(|list| {
             list.retain(|item| *item != thought);
             list.push(thought);
@@ -245,21 +245,21 @@ fn nodes(body: &Value, like: impl Fn(&Value) -> bool) -> Vec<String> {
 fn on(
     body: &mut Value,
     like: impl Fn(&Value) -> bool,
-    dice: &mut Dice,
+    rng: &mut Rng,
     change: impl Fn(&mut Value) -> bool,
 ) -> bool {
     let pointers = nodes(body, like);
     if pointers.is_empty() {
         return false;
     }
-    change(body.pointer_mut(dice.pick(&pointers[..]).as_str()).expect("a node that is there"))
+    change(body.pointer_mut(rng.pick(&pointers[..]).as_str()).expect("a node that is there"))
 }
 
 /// The list that contains a matching node, and the index of the node.
 fn placed<'v>(
     body: &'v mut Value,
     like: impl Fn(&Value) -> bool,
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) -> Option<(&'v mut Vec<Value>, usize)> {
     // A tool of Chat is one level below the list.
     let pointers = nodes(body, |node| like(node) || node.get("function").is_some_and(&like));
@@ -269,16 +269,16 @@ fn placed<'v>(
     if pointers.is_empty() {
         return None;
     }
-    let (parent, place) = dice.pick(&pointers).rsplit_once('/')?;
+    let (parent, place) = rng.pick(&pointers).rsplit_once('/')?;
     Some((body.pointer_mut(parent)?.as_array_mut()?, place.parse().ok()?))
 }
 
-fn remove(body: &mut Value, like: impl Fn(&Value) -> bool, dice: &mut Dice) -> bool {
-    placed(body, like, dice).map(|(list, place)| list.remove(place)).is_some()
+fn remove(body: &mut Value, like: impl Fn(&Value) -> bool, rng: &mut Rng) -> bool {
+    placed(body, like, rng).map(|(list, place)| list.remove(place)).is_some()
 }
 
-fn double(body: &mut Value, like: impl Fn(&Value) -> bool, dice: &mut Dice) -> bool {
-    placed(body, like, dice).map(|(list, place)| list.insert(place, list[place].clone())).is_some()
+fn double(body: &mut Value, like: impl Fn(&Value) -> bool, rng: &mut Rng) -> bool {
+    placed(body, like, rng).map(|(list, place)| list.insert(place, list[place].clone())).is_some()
 }
 
 fn list(body: &mut Value) -> Option<&mut Vec<Value>> {
@@ -334,7 +334,7 @@ fn garble(call: &mut Value) -> bool {
     false
 }
 
-fn limit(body: &mut Value, _: &mut Dice, value: &Value) -> bool {
+fn limit(body: &mut Value, _: &mut Rng, value: &Value) -> bool {
     if let Some(generation) = body.get_mut("generationConfig") {
         return set(generation, "maxOutputTokens", value.clone());
     }
@@ -344,8 +344,8 @@ fn limit(body: &mut Value, _: &mut Dice, value: &Value) -> bool {
 }
 
 /// Inserts text between a call and its result.
-fn before_results(body: &mut Value, dice: &mut Dice) -> bool {
-    let Some((list, place)) = placed(body, is_result, dice) else { return false };
+fn before_results(body: &mut Value, rng: &mut Rng) -> bool {
+    let Some((list, place)) = placed(body, is_result, rng) else { return false };
     let saying = match &list[place] {
         result if result["role"] == "tool" => json!({"role": "user", "content": "Wait."}),
         result if result["type"] == "function_call_output" => {
@@ -359,7 +359,7 @@ fn before_results(body: &mut Value, dice: &mut Dice) -> bool {
 }
 
 /// Moves a result before its call.
-fn swapped(body: &mut Value, dice: &mut Dice) -> bool {
+fn swapped(body: &mut Value, rng: &mut Rng) -> bool {
     let calls = |message: &Value| !nodes(message, is_call).is_empty();
     let results = |message: &Value| !nodes(message, is_result).is_empty();
     let Some(list) = list(body) else { return false };
@@ -373,7 +373,7 @@ fn swapped(body: &mut Value, dice: &mut Dice) -> bool {
     if places.is_empty() {
         return false;
     }
-    let place = *dice.pick(&places);
+    let place = *rng.pick(&places);
     list.swap(place - 1, place);
     true
 }

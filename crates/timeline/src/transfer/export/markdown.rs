@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_ends_its_fence() {
+    fn no_text_closes_its_code_fence() {
         let mut out = Vec::new();
         write_fenced(&mut out, "json", "a\n````\nb ` c\n").expect("memory is enough");
         assert_eq!(String::from_utf8(out).expect("text"), "\n`````json\na\n````\nb ` c\n`````\n");

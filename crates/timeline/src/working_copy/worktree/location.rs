@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_resolved_in_what_exists() {
+    fn links_in_the_existing_part_of_a_path_are_resolved() {
         let place = tempfile::tempdir().expect("a folder");
         let top = place.path().canonicalize().expect("it exists");
         std::fs::create_dir_all(top.join("real/below")).expect("a folder");

@@ -90,7 +90,7 @@ impl Mover<'_> {
         // The content that we put in: ours at first, then whatever we found aside.
         let mut put: Option<DiskNode> = None;
         loop {
-            let held = inspect(from.folder, from.name, |_| None)?.found;
+            let existing = inspect(from.folder, from.name, |_| None)?.found;
             let swapped = self.in_folder_of(index, |folder| {
                 let to = EntryLocation { folder, name: step.path.name().bytes() };
                 match renames.swap(from, to) {
@@ -100,14 +100,14 @@ impl Mover<'_> {
                 }
             })?;
             if matches!(swapped, SwapOutcome::Unknown) {
-                return Ok(Outcome::Kept(held));
+                return Ok(Outcome::Kept(existing));
             }
             let came = inspect(from.folder, from.name, |_| None)?.found;
             let ours = put.as_ref().map_or_else(|| came.matches(step.after.as_ref()), |put| came == *put);
             if ours {
-                return Ok(Outcome::Kept(held));
+                return Ok(Outcome::Kept(existing));
             }
-            put = Some(held);
+            put = Some(existing);
         }
     }
 

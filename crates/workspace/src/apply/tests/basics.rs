@@ -45,7 +45,7 @@ fn files_links_and_folders_are_added_changed_and_removed() {
 }
 
 #[test]
-fn one_kind_of_thing_becomes_another() {
+fn files_links_and_folders_replace_each_other() {
     check([("a", f("1"))], [("a", l("b"))]);
     check([("a", f("1"))], [("a/b", f("2"))]);
     check([("a", l("/etc"))], [("a/b/c", f("2")), ("a/d", l("b"))]);
@@ -68,7 +68,7 @@ fn modes_are_exact_whatever_the_umask() {
 }
 
 #[test]
-fn bytes_are_kept_as_they_are() {
+fn content_is_preserved_byte_for_byte() {
     check([("a", f("one\r\ntwo\r\n"))], [("a", f("one\r\ntwo"))]);
     check([("a", f("\u{feff}bom\n"))], [("a", TestNode::File(vec![0, 0xff, b'\r', 0, b'\n'], 0o644))]);
 }
@@ -79,7 +79,7 @@ fn an_empty_tree_can_be_restored() {
 }
 
 #[test]
-fn many_files_in_many_folders() {
+fn many_files_in_many_folders_are_written() {
     let mut fixture = Fixture::new();
     let mut many = Shape::new();
     for folder in 0..40 {
@@ -99,7 +99,7 @@ fn many_files_in_many_folders() {
 }
 
 #[test]
-fn what_somebody_changed_since_is_kept() {
+fn concurrent_changes_are_preserved() {
     let mut fixture = Fixture::new();
     let before = shape([("a", f("1")), ("b", f("1")), ("c", f("1")), ("e", l("x")), ("m", f("1"))]);
     let after = shape([("a", f("2")), ("c", f("2")), ("n", f("2")), ("e", l("y")), ("m", with_mode(0o600))]);
@@ -133,7 +133,7 @@ fn a_folder_with_ignored_content_stays() {
 }
 
 #[test]
-fn a_file_with_several_names_is_not_written_through() {
+fn a_hard_linked_file_is_not_written_through() {
     let mut fixture = Fixture::new();
     let before = shape([("a", f("1")), ("m", f("1"))]);
     fixture.write(&before);
@@ -192,7 +192,7 @@ fn a_cached_file_is_not_read() {
 }
 
 #[test]
-fn a_path_is_named_once() {
+fn duplicate_paths_are_refused() {
     let mut fixture = Fixture::new();
     let mut steps = fixture.steps(&Shape::new(), &shape([("a", f("1"))]));
     steps.push(steps[0].clone());
@@ -201,7 +201,7 @@ fn a_path_is_named_once() {
 }
 
 #[test]
-fn a_token_cannot_lead_elsewhere() {
+fn invalid_tokens_are_refused() {
     for text in ["", "a/b", "..", "a b", "\n", &"a".repeat(65)] {
         assert_eq!(Token::new(text), Err(InvalidTokenError), "{text:?}");
     }

@@ -42,13 +42,13 @@ fn apply_with(
     fixture: &Fixture,
     root: &OpenRoot,
     steps: &[Difference],
-    told: &dyn Fn(usize, &AtomicBool),
+    observe: &dyn Fn(usize, &AtomicBool),
 ) -> Result<Report, ApplyError> {
     let cancel = AtomicBool::new(false);
     let count = Cell::new(0);
     let progress = |_: Progress| {
         count.set(count.get() + 1);
-        told(count.get(), &cancel);
+        observe(count.get(), &cancel);
     };
     apply(&Request {
         root,
@@ -62,7 +62,7 @@ fn apply_with(
 }
 
 #[test]
-fn a_cancel_at_any_point_puts_everything_back() {
+fn a_cancel_at_any_point_restores_everything() {
     let (before, after) = shapes();
     for plain in [false, true] {
         let mut stopped = 0;
@@ -86,7 +86,7 @@ fn a_cancel_at_any_point_puts_everything_back() {
 }
 
 #[test]
-fn a_crash_at_any_point_is_finished_or_undone_by_asking_again() {
+fn a_move_interrupted_at_any_point_can_be_finished_or_reverted() {
     let (before, after) = shapes();
     std::panic::set_hook(Box::new(|_| {}));
     for plain in [false, true] {
@@ -156,7 +156,7 @@ fn an_empty_folder_without_a_path_does_not_stay_aside() {
 }
 
 #[test]
-fn work_that_a_crash_left_aside_is_put_back() {
+fn files_set_aside_by_a_crash_are_restored() {
     let check = |aside: &str, now: Option<&str>, expected: &str, left: usize| {
         let mut fixture = Fixture::new();
         let steps = fixture.steps(&shape([("a", f("1"))]), &shape([("a", f("2"))]));
@@ -209,7 +209,7 @@ impl Drop for SmallFileSystem {
 }
 
 #[test]
-fn a_full_disk_leaves_everything_as_it_was() {
+fn a_full_disk_changes_nothing() {
     let Some(small) = SmallFileSystem::mount("1m") else { return };
     for files in [1, 30] {
         let mut fixture = Fixture::within(small.0.path());
@@ -229,7 +229,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn content_that_is_missing_leaves_its_path_alone() {
+fn a_path_with_missing_content_is_unchanged() {
     let mut fixture = Fixture::new();
     let before = shape([("a", f("1")), ("b", f("1"))]);
     fixture.write(&before);
@@ -243,7 +243,7 @@ fn content_that_is_missing_leaves_its_path_alone() {
 }
 
 #[test]
-fn a_root_that_is_gone_is_an_error() {
+fn a_missing_root_is_an_error() {
     let mut fixture = Fixture::new();
     let steps = fixture.steps(&Shape::new(), &shape([("a", f("1"))]));
     let root = OpenRoot::open(&fixture.root()).expect("a folder");

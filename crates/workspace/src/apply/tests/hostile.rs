@@ -19,7 +19,7 @@ fn outside(fixture: &Fixture) -> Shape {
 }
 
 #[test]
-fn names_that_lead_out_are_no_names() {
+fn names_that_escape_the_folder_are_refused() {
     for name in ["..", ".", "", "a/b", "/etc", ".git", ".GIT", "git~1", ".g\u{200c}it", ".retake-tmp-x"] {
         let mut bytes = vec![0x81, 0x82];
         assert!(FileName::new(name.as_bytes()).is_err(), "{name:?}");
@@ -73,7 +73,7 @@ fn minicbor_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
 }
 
 #[test]
-fn nothing_is_reached_through_a_link() {
+fn links_are_not_followed() {
     let check = |target: &str| {
         let (mut fixture, seen) = with_outside();
         let before = shape([("d/file", f("1")), ("d/gone", f("1")), ("d/sub/x", f("1"))]);
@@ -106,7 +106,7 @@ fn a_link_and_paths_below_it_are_not_written_together() {
 }
 
 #[test]
-fn what_is_no_file_is_left_alone() {
+fn special_files_are_unchanged() {
     let mut fixture = Fixture::new();
     let before = shape([("pipe", f("1")), ("socket", f("1")), ("device", f("1"))]);
     let steps = fixture.steps(&before, &shape([("pipe", f("2")), ("device", l("x"))]));
@@ -123,7 +123,7 @@ fn what_is_no_file_is_left_alone() {
 }
 
 #[test]
-fn odd_names_are_just_names() {
+fn special_characters_in_names_are_preserved() {
     let mut fixture = Fixture::new();
     let mut odd = Shape::new();
     let long = [b'n'; 255];

@@ -125,7 +125,7 @@ fn a_file_created_during_the_move_returns_with_its_folder() {
 }
 
 #[test]
-fn a_file_that_is_made_late_joins_a_folder_that_is_there_again() {
+fn a_file_created_late_is_merged_into_a_recreated_folder() {
     let before = shape([("d/a", f("1")), ("z", f("3"))]);
     let mut fixture = Fixture::new();
     let steps = fixture.steps(&before, &shape([("z", f("4"))]));

@@ -51,7 +51,7 @@ fn is_led_outside(rounds: usize, mut restore: impl FnMut(&Fixture, usize)) -> bo
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_leads_nowhere() {
+fn a_folder_swapped_for_a_link_is_not_followed() {
     let mut fixture = Fixture::new();
     let shapes = [
         shape([("d/file", f("0")), ("d/sub/file", f("0"))]),
@@ -73,7 +73,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
 }
 
 #[test]
-fn a_restore_by_path_is_led_outside() {
+fn restoring_by_path_would_escape_the_folder() {
     // Control: the unsafe method must be caught by the same check.
     let led = is_led_outside(200_000, |fixture, round| {
         let file = fixture.at("d/file");
@@ -120,14 +120,14 @@ fn rewrite(path: &Path, text: &str) {
 }
 
 #[test]
-fn the_last_write_to_a_file_that_is_replaced_is_there() {
+fn the_last_write_to_a_replaced_file_is_preserved() {
     let (before, after) = (shape([("a", f("1"))]), shape([("a", f("2"))]));
     check_last_write(&before, &after, rewrite);
     check_last_write(&before, &after, replace);
 }
 
 #[test]
-fn the_last_write_to_a_file_that_is_removed_is_there() {
+fn the_last_write_to_a_removed_file_is_preserved() {
     let before = shape([("a", f("1"))]);
     check_last_write(&before, &Shape::new(), rewrite);
     check_last_write(&before, &Shape::new(), replace);

@@ -22,9 +22,9 @@ impl Id {
     }
 }
 
-struct Made;
+struct GeneratedText;
 
-impl TextSource<Id> for Made {
+impl TextSource<Id> for GeneratedText {
     type Error = Infallible;
 
     fn text(&self, Id(bits): Id) -> Result<Vec<u8>, Infallible> {
@@ -34,11 +34,11 @@ impl TextSource<Id> for Made {
 }
 
 /// All versions so far, with the origin of each line.
-struct Plain {
+struct NaiveTrace {
     versions: Vec<BTreeMap<u8, Origin>>,
 }
 
-impl Plain {
+impl NaiveTrace {
     fn now(&self) -> &BTreeMap<u8, Origin> {
         self.versions.last().expect("there is a first one")
     }
@@ -66,7 +66,7 @@ enum Step {
     /// Removes some lines and adds others.
     Write(Lines, Lines),
     /// Restores the version of that many steps ago.
-    Again(usize),
+    Restored(usize),
     /// Merges these lines of an older version into the current one.
     Mix(usize, Lines),
     /// Removes the file.
@@ -80,7 +80,7 @@ fn some_lines() -> impl Strategy<Value = Lines> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (some_lines(), some_lines()).prop_map(|(go, come)| Step::Write(go, come)),
-        2 => (0_usize..12).prop_map(Step::Again),
+        2 => (0_usize..12).prop_map(Step::Restored),
         2 => (0_usize..12, some_lines()).prop_map(|(ago, lines)| Step::Mix(ago, lines)),
         1 => Just(Step::Remove),
     ]
@@ -88,11 +88,11 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn lines_have_the_origin_that_the_plain_way_finds(
+    fn origins_agree_with_the_naive_algorithm(
         first in some_lines(),
         steps in prop::collection::vec(step(), 0..30),
     ) {
-        let mut plain = Plain { versions: vec![first.iter().map(|line| (*line, None)).collect()] };
+        let mut plain = NaiveTrace { versions: vec![first.iter().map(|line| (*line, None)).collect()] };
         let mut trace = Trace::new();
         let mut now: Option<Lines> = Some(first);
         for (number, step) in (0_u32..).zip(steps) {
@@ -105,7 +105,7 @@ proptest! {
                 Step::Write(go, come) => {
                     (StepEffect::Write, Some(present.difference(&go).copied().chain(come).collect()))
                 }
-                Step::Again(back) => (StepEffect::Restore, Some(ago(back))),
+                Step::Restored(back) => (StepEffect::Restore, Some(ago(back))),
                 Step::Mix(back, lines) => {
                     let old = ago(back);
                     let kept = present.difference(&lines).copied();
@@ -117,14 +117,14 @@ proptest! {
                 continue;
             }
             let (before, next) = (now.as_ref().map(Id::of), after.as_ref().map(Id::of));
-            let Ok(()) = trace.step(number, does, before, next, &Made);
+            let Ok(()) = trace.step(number, does, before, next, &GeneratedText);
             if let Some(after) = &after {
                 if now.is_none() && does == StepEffect::Write {
                     // A file that is created again inherits nothing.
                     plain.versions.push(BTreeMap::new());
                 }
                 plain.step(number, does, after);
-                let Ok(found) = trace.lines(Id::of(after), &Made);
+                let Ok(found) = trace.lines(Id::of(after), &GeneratedText);
                 let expected: Vec<Origin> = plain.now().values().copied().collect();
                 prop_assert_eq!(found, expected);
             }
@@ -134,13 +134,19 @@ proptest! {
 }
 
 #[test]
-fn what_came_unseen_is_older_than_every_step() {
+fn lines_without_a_recorded_change_predate_every_step() {
     let mut trace = Trace::new();
     let version = |lines: &[u8]| Id::of(&lines.iter().copied().collect());
-    let Ok(()) = trace.step(0, StepEffect::Write, Some(version(&[1])), Some(version(&[1, 2])), &Made);
-    // Line 3 appeared between the two steps, without one.
     let Ok(()) =
-        trace.step(1, StepEffect::Write, Some(version(&[1, 2, 3])), Some(version(&[1, 2, 3, 4])), &Made);
-    let Ok(found) = trace.lines(version(&[1, 2, 3, 4]), &Made);
+        trace.step(0, StepEffect::Write, Some(version(&[1])), Some(version(&[1, 2])), &GeneratedText);
+    // Line 3 appeared between the two steps, without one.
+    let Ok(()) = trace.step(
+        1,
+        StepEffect::Write,
+        Some(version(&[1, 2, 3])),
+        Some(version(&[1, 2, 3, 4])),
+        &GeneratedText,
+    );
+    let Ok(found) = trace.lines(version(&[1, 2, 3, 4]), &GeneratedText);
     assert_eq!(found, [None, Some(0), None, Some(1)]);
 }

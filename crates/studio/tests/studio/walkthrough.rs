@@ -10,7 +10,7 @@ use crate::studio::Studio;
 const FILES: usize = 14;
 
 #[test]
-fn the_story_of_the_design() {
+fn a_whole_session_from_first_prompt_to_comparison() {
     let studio = Studio::with_thread();
     let Studio { browser, server } = &studio;
     let sandbox = &server.sandbox;
@@ -34,16 +34,16 @@ fn the_story_of_the_design() {
     sandbox.write("mine.txt", "by hand\n");
 
     // Three undos, each with a preview. The typed draft is restored as a separate step.
-    let mut foreseen = String::new();
+    let mut preview = String::new();
     while studio.entries() > good {
         browser.click("[data-act=undo]:not(:disabled)");
         browser.until("document.getElementById('dialog').open");
-        foreseen.push_str(&browser.text("#dialog-body"));
+        preview.push_str(&browser.text("#dialog-body"));
         browser.picture("story-undo");
         studio.confirm_move();
     }
     for path in ["notes.txt", "deep/inside.txt", "app.txt", "part-1.txt", "part-14.txt"] {
-        assert!(foreseen.contains(path), "{path} is not in {foreseen}");
+        assert!(preview.contains(path), "{path} is not in {preview}");
     }
     assert!(
         browser.holds("#draft").contains("part-$n.txt"),

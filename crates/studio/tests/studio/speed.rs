@@ -1,8 +1,8 @@
 //! Measures the speed of the studio in Chromium.
 //!
 //! ```text
-//!   cargo test -p retake-studio --test studio pace                          small and generous: a smoke test
-//!   RETAKE_PACE=full cargo test --release -p retake-studio --test studio pace -- --nocapture the real sizes and goals
+//!   cargo test -p retake-studio --test studio speed                         small and generous: a smoke test
+//!   RETAKE_PACE=full cargo test --release -p retake-studio --test studio speed -- --nocapture the real sizes and goals
 //! ```
 //!
 //! Long and short threads are interleaved, so that other load affects both alike.
@@ -86,7 +86,7 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 #[test]
-fn a_long_thread_is_shown_as_fast_as_a_short_one_and_weighs_no_more() {
+fn a_long_thread_loads_as_fast_as_a_short_one() {
     let extent = extent();
     let studio = Studio::open();
     let browser = &studio.browser;
@@ -150,7 +150,7 @@ fn a_long_thread_is_shown_as_fast_as_a_short_one_and_weighs_no_more() {
 }
 
 #[test]
-fn a_keystroke_keeps_the_page_busy_for_less_than_a_frame() {
+fn a_keystroke_takes_less_than_a_frame() {
     let extent = extent();
     let studio = Studio::open();
     let browser = &studio.browser;
@@ -191,7 +191,7 @@ fn work_of_a_key(browser: &Browser) -> f64 {
 }
 
 #[test]
-fn words_come_at_fifty_a_second_without_a_long_task() {
+fn streaming_fifty_words_a_second_causes_no_long_task() {
     let extent = extent();
     let words = extent.seconds * 50;
     let model = FaultServer::with((0..extent.answers).map(|answer| written(answer, words)).collect())

@@ -6,7 +6,7 @@ use crate::browser::{Browser, Look, Scheme};
 use crate::studio::Studio;
 
 #[test]
-fn the_printed_link_lets_a_browser_in_and_a_first_turn_is_taken() {
+fn the_printed_link_logs_in_and_a_first_turn_runs() {
     let studio = Studio::open();
     studio.browser.until_text("h1", "Go back, try again, compare");
     studio.browser.picture("welcome");
@@ -19,7 +19,7 @@ fn the_printed_link_lets_a_browser_in_and_a_first_turn_is_taken() {
 }
 
 #[test]
-fn the_glossary_is_a_click_away() {
+fn the_glossary_is_linked() {
     let studio = Studio::open();
     studio.browser.click("#tree footer a[href$=glossary]");
     studio.browser.until_text("h1", "Glossary");
@@ -31,7 +31,7 @@ fn the_glossary_is_a_click_away() {
 }
 
 #[test]
-fn nobody_is_let_in_without_the_link() {
+fn without_the_link_nobody_can_log_in() {
     let studio = Studio::open();
     let stranger = Browser::open(Look::default());
     stranger.go(&format!("{}/studio", studio.server.url));
@@ -39,7 +39,7 @@ fn nobody_is_let_in_without_the_link() {
 }
 
 #[test]
-fn a_browser_is_as_wide_and_as_dark_as_it_is_asked_to_be() {
+fn the_test_browser_has_the_requested_width_and_theme() {
     for (width, scheme) in [(360, Scheme::Dark), (1920, Scheme::Light)] {
         let browser = Browser::open(Look { width, height: 800, scheme });
         browser.go("data:text/html,<meta name=viewport content='width=device-width'>");
@@ -53,7 +53,7 @@ fn a_browser_is_as_wide_and_as_dark_as_it_is_asked_to_be() {
 
 /// Control: messages of a page are detected.
 #[test]
-fn a_failing_script_is_told() {
+fn script_errors_are_reported() {
     let browser = Browser::open(Look::default());
     browser.go("data:text/html,<script>nothing.of.this.exists()</script>");
     // The browser reports them asynchronously.
@@ -69,7 +69,7 @@ fn a_failing_script_is_told() {
 }
 
 #[test]
-fn the_style_that_is_sent_says_what_its_parts_say() {
+fn the_combined_stylesheet_equals_its_parts() {
     let studio = Studio::open();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../studio/src/assets/style");
     let mut parts = 0;

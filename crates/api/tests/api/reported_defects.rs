@@ -22,7 +22,7 @@ use retake_agent::Setup;
 use retake_agent::provider::config::ProviderConfig;
 use retake_agent::provider::{Secret, Stop, Wire};
 use retake_model::projection::rules;
-use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, said};
+use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, text_answer};
 use serde_json::{Value, json};
 
 use crate::http::Client;
@@ -45,7 +45,7 @@ fn with_a_file(client: &Client, name: &str) -> String {
 }
 
 #[test]
-fn defect_1_a_retry_that_is_refused_leaves_nothing_behind() {
+fn a_refused_retry_changes_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -70,8 +70,8 @@ fn defect_1_a_retry_that_is_refused_leaves_nothing_behind() {
     // Control: a valid retry starts in a new take, and the source is unchanged.
     let source = client.entries(&thread);
     let active = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
-    let begun = client.post(&format!("/v1/threads/{thread}/retry"), &json!({"prompt": "say again"}));
-    assert_eq!((begun.status, begun.done()["take"] == active), (202, false));
+    let started = client.post(&format!("/v1/threads/{thread}/retry"), &json!({"prompt": "say again"}));
+    assert_eq!((started.status, started.done()["take"] == active), (202, false));
     client.idle(&thread);
     let path = format!("/v1/threads/{thread}/entries?take={}", active.as_str().expect("an id"));
     assert_eq!(client.get(&path).done()["items"], json!(source));
@@ -82,7 +82,7 @@ fn defect_1_a_retry_that_is_refused_leaves_nothing_behind() {
 }
 
 #[test]
-fn defect_2_conversation_and_files_go_back_together_or_not_at_all() {
+fn conversation_and_files_are_undone_together_or_not_at_all() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -118,7 +118,7 @@ fn defect_2_conversation_and_files_go_back_together_or_not_at_all() {
 }
 
 #[test]
-fn defect_3_where_files_are_not_kept_nothing_is_said_to_have_been_restored() {
+fn without_captured_files_no_restore_is_reported() {
     let world = World::new();
     let server = world.serve_with(Setup { files: None, ..Setup::default() });
     let client = server.client();
@@ -134,7 +134,7 @@ fn defect_3_where_files_are_not_kept_nothing_is_said_to_have_been_restored() {
 }
 
 #[test]
-fn defect_4_an_undo_takes_back_what_the_turn_did_and_nothing_else() {
+fn an_undo_reverts_only_the_changes_of_the_turn() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -172,8 +172,8 @@ pub(crate) fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
 }
 
 #[test]
-fn defect_5_calls_that_were_made_together_stay_together() {
-    let tell = |telling: &ScriptedAnswer| Script::events(events(Wire::Anthropic, telling));
+fn parallel_calls_stay_together() {
+    let script = |answer: &ScriptedAnswer| Script::events(events(Wire::Anthropic, answer));
     let calls = ScriptedAnswer {
         blocks: vec![
             call("call_1", "list", &json!({})),
@@ -181,9 +181,10 @@ fn defect_5_calls_that_were_made_together_stay_together() {
             call("call_3", "read", &json!({"path": "not-there.txt"})),
         ],
         stop: Stop::ToolUse,
-        ..said("")
+        ..text_answer("")
     };
-    let (model, setup) = scripted(vec![tell(&calls), tell(&said("done")), tell(&said("and on"))]);
+    let (model, setup) =
+        scripted(vec![script(&calls), script(&text_answer("done")), script(&text_answer("and on"))]);
     let world = World::new();
     let server = world.serve_with(setup.clone());
     let thread = server.client().thread("Together");
@@ -219,7 +220,7 @@ fn defect_5_calls_that_were_made_together_stay_together() {
 }
 
 #[test]
-fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
+fn a_snapshot_is_restored_in_the_folder_of_its_thread() {
     let world = World::new();
     let elsewhere = world.folder().join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("our folder");
@@ -266,7 +267,7 @@ fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
 }
 
 #[test]
-fn defect_7_saving_makes_nothing_up_and_overwrites_nothing() {
+fn saving_creates_no_content_and_overwrites_nothing() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -290,7 +291,7 @@ fn defect_7_saving_makes_nothing_up_and_overwrites_nothing() {
 }
 
 #[test]
-fn a_saved_session_is_answered_updated_by_id_and_listed() {
+fn a_saved_session_is_returned_updated_by_id_and_listed() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -321,7 +322,7 @@ fn a_saved_session_is_answered_updated_by_id_and_listed() {
 }
 
 #[test]
-fn defect_8_an_undo_stays_in_its_thread() {
+fn an_undo_does_not_affect_other_threads() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -338,7 +339,7 @@ fn defect_8_an_undo_stays_in_its_thread() {
 }
 
 #[test]
-fn defect_9_what_went_wrong_is_told_by_its_kind_and_not_by_its_words() {
+fn errors_are_identified_by_code_and_not_by_message() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -352,7 +353,7 @@ fn defect_9_what_went_wrong_is_told_by_its_kind_and_not_by_its_words() {
 }
 
 #[test]
-fn defect_10_a_thread_is_not_pulled_from_under_a_turn() {
+fn a_thread_cannot_be_removed_while_a_turn_runs() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

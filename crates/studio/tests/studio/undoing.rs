@@ -5,7 +5,7 @@ use fantoccini::key::Key;
 use crate::studio::Studio;
 
 #[test]
-fn undo_and_redo_go_by_button_and_by_keys_and_show_what_they_would_do() {
+fn undo_and_redo_work_by_button_and_keys_with_a_preview() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "edits");
@@ -49,7 +49,7 @@ fn undo_and_redo_go_by_button_and_by_keys_and_show_what_they_would_do() {
 }
 
 #[test]
-fn every_moment_can_be_gone_to_the_undone_ones_too() {
+fn every_version_can_be_jumped_to_even_undone_ones() {
     let studio = Studio::with_thread();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     browser.choose("#approve", "edits");
@@ -78,7 +78,7 @@ fn every_moment_can_be_gone_to_the_undone_ones_too() {
 }
 
 #[test]
-fn files_that_do_not_merge_show_both_versions_and_a_choice() {
+fn conflicting_files_show_both_versions_and_a_choice() {
     let studio = Studio::open();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     for (way, left) in [("keep", "mine\n"), ("take", "one\n"), ("mark", "<<<<<<<")] {

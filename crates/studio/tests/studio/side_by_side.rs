@@ -28,7 +28,7 @@ fn parted() -> Studio {
 }
 
 #[test]
-fn what_two_takes_share_is_folded_and_their_turns_are_aligned() {
+fn shared_entries_of_two_takes_are_folded_and_turns_aligned() {
     let studio = parted();
     let browser = &studio.browser;
     browser.until_text("#compare .both summary", "4 shared entries");
@@ -66,7 +66,7 @@ fn what_two_takes_share_is_folded_and_their_turns_are_aligned() {
 }
 
 #[test]
-fn a_file_of_the_other_take_is_taken_over_and_an_undo_brings_it_back() {
+fn a_file_is_copied_from_the_other_take_and_restored_by_undo() {
     let studio = parted();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     let page = browser.url();
@@ -96,7 +96,7 @@ fn a_file_of_the_other_take_is_taken_over_and_an_undo_brings_it_back() {
 }
 
 #[test]
-fn the_other_take_is_worked_on_or_made_a_thread_from_there() {
+fn the_comparison_switches_to_or_promotes_the_other_take() {
     let studio = parted();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     let (thread, page) = (studio.thread(), browser.url());

@@ -86,7 +86,7 @@ return known;
 "#;
 
 #[test]
-fn a_page_of_another_site_reads_and_does_nothing() {
+fn a_page_of_another_site_can_neither_read_nor_change() {
     let studio = Studio::with_thread();
     studio.ask("say something");
     let thread = studio.thread();
@@ -110,7 +110,7 @@ fn a_page_of_another_site_reads_and_does_nothing() {
 
 /// Control: the same attempts from the studio's own page succeed.
 #[test]
-fn the_same_attempts_by_the_studio_itself_succeed() {
+fn the_same_requests_by_the_studio_succeed() {
     let studio = Studio::with_thread();
     let arguments = [json!(studio.server.url), json!(studio.thread())];
     let known = studio.browser.run(&wrapped(ATTEMPTS), &arguments).to_string();
@@ -123,7 +123,7 @@ fn the_same_attempts_by_the_studio_itself_succeed() {
 
 /// DNS rebinding: an attacker's host name that resolves to this machine is refused.
 #[test]
-fn another_name_for_this_machine_is_refused() {
+fn another_host_name_is_refused() {
     let studio = Studio::with_thread();
     let address = studio.server.url.trim_start_matches("http://").to_owned();
     let token = studio.server.sandbox.done(&["serve", "token"]).trim().to_owned();
@@ -155,7 +155,7 @@ fn another_name_for_this_machine_is_refused() {
 }
 
 #[test]
-fn the_studio_is_shown_in_no_frame_and_says_so() {
+fn the_studio_refuses_to_be_framed() {
     let studio = Studio::with_thread();
     let address = format!("{}/studio/threads/{}", studio.server.url, studio.thread());
     let script = "return fetch(arguments[0]).then((answer) => [...answer.headers].map(([name, value]) => `${name}: ${value}`));";

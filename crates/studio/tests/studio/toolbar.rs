@@ -49,7 +49,7 @@ fn several_roles_are_shown_at_once() {
 }
 
 #[test]
-fn a_conversation_is_cut_cleared_and_brought_back() {
+fn a_conversation_is_truncated_cleared_and_restored_by_undo() {
     let studio = Studio::with_entries(&TALK);
     let browser = &studio.browser;
     studio.more("truncate");
@@ -73,7 +73,7 @@ fn a_conversation_is_cut_cleared_and_brought_back() {
 }
 
 #[test]
-fn a_moment_is_named_and_a_thread_is_reset() {
+fn a_version_is_saved_and_a_thread_is_reset() {
     let studio = Studio::with_entries(&TALK);
     let browser = &studio.browser;
     studio.more("save");
@@ -98,7 +98,7 @@ fn a_moment_is_named_and_a_thread_is_reset() {
 }
 
 #[test]
-fn old_entries_give_way_to_a_summary() {
+fn old_entries_are_replaced_by_a_summary() {
     let long = "words that fill the context of a model ".repeat(200);
     let talk: Vec<(&str, &str)> =
         (0..12).map(|number| (if number % 2 == 0 { "User" } else { "AI" }, long.as_str())).collect();
@@ -106,7 +106,7 @@ fn old_entries_give_way_to_a_summary() {
     studio.more("compress");
     studio.browser.until_text("#toasts", "Compressed");
     studio.browser.until("Number(document.getElementById('conversation').dataset.count) < 12");
-    let said = studio.said();
-    assert!(said.len() < 12, "{}", said.len());
-    assert!(said.iter().any(|(role, _)| role == "Summary"), "{said:?}");
+    let shown = studio.transcript();
+    assert!(shown.len() < 12, "{}", shown.len());
+    assert!(shown.iter().any(|(role, _)| role == "Summary"), "{shown:?}");
 }

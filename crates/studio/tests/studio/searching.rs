@@ -7,7 +7,7 @@ use crate::server::Server;
 use crate::studio::Studio;
 
 #[test]
-fn words_are_found_in_all_threads_and_lead_to_their_entry() {
+fn search_covers_all_threads_and_links_to_entries() {
     let studio = Studio::with_entries(&[("User", "where is the needle"), ("AI", "in the haystack")]);
     let browser = &studio.browser;
     let first = studio.thread();
@@ -26,7 +26,7 @@ fn words_are_found_in_all_threads_and_lead_to_their_entry() {
 }
 
 #[test]
-fn older_operations_come_when_they_are_asked_for() {
+fn older_operations_are_loaded_on_request() {
     let studio = Studio::with_entries(&[("User", "one")]);
     let browser = &studio.browser;
     // On a page that is not rendered after each of them.
@@ -53,7 +53,7 @@ fn older_operations_come_when_they_are_asked_for() {
 }
 
 #[test]
-fn clear_means_the_take_that_is_shown() {
+fn clear_applies_to_the_displayed_take() {
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
     let browser = &studio.browser;
     studio.act_on(1, "branch");
@@ -68,7 +68,7 @@ fn clear_means_the_take_that_is_shown() {
 }
 
 #[test]
-fn escape_closes_a_dialog_with_a_field_in_it() {
+fn escape_closes_a_dialog_with_a_focused_field() {
     let studio = Studio::with_entries(&[("User", "one")]);
     let browser = &studio.browser;
     studio.more("save");
@@ -78,7 +78,7 @@ fn escape_closes_a_dialog_with_a_field_in_it() {
 }
 
 #[test]
-fn a_narrow_window_has_threads_and_details_behind_buttons() {
+fn a_narrow_window_hides_threads_and_details_behind_buttons() {
     let look = Look { width: 360, height: 740, scheme: Scheme::Dark };
     let studio = Studio::over(Server::start(), look);
     let browser = &studio.browser;

@@ -19,7 +19,7 @@ fn count(answers: &[Answer], status: u16) -> usize {
 }
 
 #[test]
-fn of_turns_that_are_begun_at_once_on_one_take_exactly_one_is() {
+fn of_turns_started_concurrently_on_one_take_exactly_one_runs() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -32,8 +32,8 @@ fn of_turns_that_are_begun_at_once_on_one_take_exactly_one_is() {
             .collect();
         let before = client.entries(&thread).len();
         let answers = at_once(&requests);
-        let said: Vec<String> = answers.iter().map(Answer::text).collect();
-        assert_eq!(count(&answers, 202), 1, "round {round}: {said:?}");
+        let texts: Vec<String> = answers.iter().map(Answer::text).collect();
+        assert_eq!(count(&answers, 202), 1, "round {round}: {texts:?}");
         for answer in answers.iter().filter(|answer| answer.status != 202) {
             answer.refused(409, "turn_running");
         }
@@ -46,7 +46,7 @@ fn of_turns_that_are_begun_at_once_on_one_take_exactly_one_is() {
 }
 
 #[test]
-fn of_turns_that_name_the_same_version_one_is_begun() {
+fn of_turns_that_expect_the_same_version_one_starts() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -64,7 +64,7 @@ fn of_turns_that_name_the_same_version_one_is_begun() {
 }
 
 #[test]
-fn a_turn_with_a_key_is_begun_once() {
+fn a_turn_with_an_idempotency_key_starts_once() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -88,7 +88,7 @@ fn asked(client: &Client, thread: &str) -> Vec<Value> {
 }
 
 #[test]
-fn of_several_decisions_about_a_call_one_counts() {
+fn one_of_several_decisions_about_a_call_takes_effect() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];
     let client = servers[0].client();
@@ -108,14 +108,14 @@ fn of_several_decisions_about_a_call_one_counts() {
             })
             .collect();
         let answers = at_once(&requests);
-        let heard: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
-        let said: Vec<String> = answers.iter().map(Answer::text).collect();
-        assert_eq!(heard.len(), 1, "round {round}: {said:?}");
-        assert_eq!(count(&answers, 409), 5, "{said:?}");
+        let accepted: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
+        let texts: Vec<String> = answers.iter().map(Answer::text).collect();
+        assert_eq!(accepted.len(), 1, "round {round}: {texts:?}");
+        assert_eq!(count(&answers, 409), 5, "{texts:?}");
         client.idle(&thread);
         let ran =
             world.read("ran.txt").unwrap_or_default().lines().any(|line| line.trim() == round.to_string());
-        assert_eq!(json!(ran), heard[0].json()["allowed"], "what was decided is what was done");
+        assert_eq!(json!(ran), accepted[0].json()["allowed"], "what was decided is what was done");
     }
 }
 
@@ -133,13 +133,13 @@ fn a_failed_turn_is_resumed_once_at_the_expected_version() {
     resume.clone().if_match(version - 1).send().refused(412, "version_conflict");
     assert_eq!(client.version(&thread), version);
     let answers = at_once(&vec![resume.if_match(version); 4]);
-    let said: Vec<String> = answers.iter().map(Answer::text).collect();
-    assert_eq!(count(&answers, 202), 1, "{said:?}");
+    let texts: Vec<String> = answers.iter().map(Answer::text).collect();
+    assert_eq!(count(&answers, 202), 1, "{texts:?}");
     client.idle(&thread);
 }
 
 #[test]
-fn text_is_streamed_as_it_arrives_to_streams_that_want_it() {
+fn partial_text_is_sent_to_streams_that_request_it() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

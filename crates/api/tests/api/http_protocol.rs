@@ -23,7 +23,7 @@ fn requests_that_come_over_one_connection_are_answered_in_order() {
 }
 
 #[test]
-fn expect_continue_is_answered_only_if_the_body_is_wanted() {
+fn expect_continue_is_answered_only_if_the_body_is_needed() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
@@ -32,9 +32,9 @@ fn expect_continue_is_answered_only_if_the_body_is_wanted() {
     let request = request.header("Expect", "100-continue").header("Content-Length", &body.len().to_string());
     let mut connection = connect(server.address).expect("there is room");
     connection.write_all(&request.head(false)).expect("the server reads");
-    let mut said = [0; 25];
-    connection.read_exact(&mut said).expect("a word");
-    assert_eq!(&said, b"HTTP/1.1 100 Continue\r\n\r\n");
+    let mut response = [0; 25];
+    connection.read_exact(&mut response).expect("a word");
+    assert_eq!(&response, b"HTTP/1.1 100 Continue\r\n\r\n");
     connection.write_all(body.as_bytes()).expect("the server reads");
     let answer = read_answer("a body", &mut BufReader::new(connection)).expect("an answer");
     assert_eq!(answer.status, 201, "{}", answer.text());
@@ -53,7 +53,7 @@ fn expect_continue_is_answered_only_if_the_body_is_wanted() {
 }
 
 #[test]
-fn a_body_may_come_in_pieces_and_a_kind_may_say_its_alphabet() {
+fn chunked_bodies_and_charset_parameters_are_accepted() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();

@@ -6,7 +6,7 @@ use crate::studio::Studio;
 use crate::views::api;
 
 #[test]
-fn the_past_is_read_and_not_written() {
+fn earlier_versions_are_read_only() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let browser = &studio.browser;
     let thread = studio.thread();
@@ -21,7 +21,7 @@ fn the_past_is_read_and_not_written() {
 }
 
 #[test]
-fn a_role_is_picked_out_of_a_long_conversation() {
+fn a_long_conversation_is_filtered_by_role() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     let body = json!({"entries": [{"role": "System", "content": "the only one"}]});
@@ -38,7 +38,7 @@ fn a_role_is_picked_out_of_a_long_conversation() {
 }
 
 #[test]
-fn the_look_ahead_names_no_file_that_stays() {
+fn the_undo_preview_lists_no_unchanged_file() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.server.sandbox.write("mine.txt", "by hand\n");
@@ -46,8 +46,8 @@ fn the_look_ahead_names_no_file_that_stays() {
     studio.ask("create second.txt with two");
     browser.click("[data-act=undo]:not(:disabled)");
     browser.until_text("#dialog-body .file", "second.txt");
-    let foreseen = browser.text("#dialog-body");
-    assert!(!foreseen.contains("mine.txt"), "{foreseen}");
+    let preview = browser.text("#dialog-body");
+    assert!(!preview.contains("mine.txt"), "{preview}");
     studio.confirm_move();
     assert_eq!(studio.server.sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
     assert_eq!(studio.server.sandbox.read("second.txt"), None);

@@ -7,7 +7,7 @@ use crate::studio::Studio;
 use crate::views::api;
 
 #[test]
-fn what_is_being_put_in_outlives_a_reload_until_it_is_left_or_kept() {
+fn unsaved_input_survives_a_reload_until_cancelled_or_saved() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let browser = &studio.browser;
     studio.act_on(1, "insert");
@@ -28,13 +28,13 @@ fn what_is_being_put_in_outlives_a_reload_until_it_is_left_or_kept() {
     browser.choose(".inserting select", "System");
     browser.click(".inserting .primary");
     studio.until_entries(3);
-    assert_eq!(studio.said()[1], ("System".to_owned(), "second".to_owned()));
+    assert_eq!(studio.transcript()[1], ("System".to_owned(), "second".to_owned()));
     studio.reload();
     assert_eq!(browser.value("document.querySelectorAll('.inserting').length"), 0);
 }
 
 #[test]
-fn an_edit_goes_along_when_its_entry_moves_into_another_piece() {
+fn an_open_edit_follows_its_entry_into_another_chunk() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.add((0..30).map(|number| format!("entry {number}")));
@@ -61,7 +61,7 @@ fn an_edit_goes_along_when_its_entry_moves_into_another_piece() {
 }
 
 #[test]
-fn a_list_in_which_somebody_types_is_up_to_date_again_when_they_leave_it() {
+fn a_focused_list_is_refreshed_on_blur() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.click("#find");
@@ -72,7 +72,7 @@ fn a_list_in_which_somebody_types_is_up_to_date_again_when_they_leave_it() {
 }
 
 #[test]
-fn what_was_typed_is_thrown_away_only_after_a_question() {
+fn discarding_typed_text_asks_first() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
     let browser = &studio.browser;
     let area = format!("{} .editor textarea", Studio::entry(2));
@@ -91,12 +91,13 @@ fn what_was_typed_is_thrown_away_only_after_a_question() {
 }
 
 #[test]
-fn what_a_tool_answered_is_edited_read_and_copied() {
+fn a_tool_result_is_edited_rendered_and_copied() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.server.sandbox.write("a.txt", "what is in it\n");
     studio.ask("read a.txt");
-    let number = 1 + studio.said().iter().position(|(role, _)| role == "Tool").expect("a tool answered");
+    let number =
+        1 + studio.transcript().iter().position(|(role, _)| role == "Tool").expect("a tool answered");
     studio.act_on(number, "source");
     browser.until_text(&format!("{} > .plain", Studio::entry(number)), "what is in it");
     studio.act_on(number, "edit");
@@ -116,7 +117,7 @@ fn what_a_tool_answered_is_edited_read_and_copied() {
 }
 
 #[test]
-fn a_new_entry_is_seen_while_another_is_being_put_in() {
+fn a_new_entry_appears_while_another_is_being_inserted() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.add((0..20).map(|number| format!("entry {number}")));
@@ -129,7 +130,7 @@ fn a_new_entry_is_seen_while_another_is_being_put_in() {
 }
 
 #[test]
-fn what_was_only_thought_is_not_taken_for_what_was_said() {
+fn thinking_is_distinguished_from_the_answer() {
     let studio = Studio::with_entries(&[("User", "question"), ("AI", "<thinking>hm</thinking>")]);
     studio.act_on(2, "edit");
     let area = format!("{} .editor textarea", Studio::entry(2));

@@ -55,7 +55,7 @@ fn edit_as(studio: &Studio, entry: &str, text: &str) {
 }
 
 #[test]
-fn an_edit_is_seen_in_the_other_window_which_stays_where_it_is() {
+fn an_edit_appears_in_the_other_window_without_scrolling() {
     let (studio, one, other) = two_windows();
     let browser = &studio.browser;
     let (changed, read) = (id_of(&studio, 44), id_of(&studio, 52));
@@ -75,7 +75,7 @@ fn an_edit_is_seen_in_the_other_window_which_stays_where_it_is() {
 }
 
 #[test]
-fn a_half_typed_edit_is_kept_and_a_conflict_shows_both() {
+fn an_unsaved_edit_is_preserved_and_a_conflict_shows_both() {
     let (studio, one, other) = two_windows();
     let browser = &studio.browser;
     let (mine, above) = (id_of(&studio, 58), id_of(&studio, 57));
@@ -118,7 +118,7 @@ fn a_half_typed_edit_is_kept_and_a_conflict_shows_both() {
 }
 
 #[test]
-fn an_entry_that_is_deleted_elsewhere_does_not_take_a_half_typed_edit_along() {
+fn deleting_an_entry_elsewhere_preserves_an_unsaved_edit() {
     let (studio, one, other) = two_windows();
     let browser = &studio.browser;
     let mine = id_of(&studio, 58);
@@ -141,7 +141,7 @@ fn a_turn_is_followed_in_both_windows() {
     browser.until("!document.getElementById('live').hidden && !document.getElementById('stop').hidden");
     browser.look_at(&one);
     studio.until_idle();
-    let said: Vec<Value> = [&one, &other]
+    let shown: Vec<Value> = [&one, &other]
         .into_iter()
         .map(|window| {
             browser.look_at(window);
@@ -150,5 +150,5 @@ fn a_turn_is_followed_in_both_windows() {
             json!(browser.texts(".piece:last-of-type > .entry .said"))
         })
         .collect();
-    assert_eq!(said[0], said[1]);
+    assert_eq!(shown[0], shown[1]);
 }

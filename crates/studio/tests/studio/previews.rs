@@ -6,7 +6,7 @@ use crate::studio::Studio;
 use crate::views::api;
 
 #[test]
-fn an_undo_names_what_it_takes_along() {
+fn the_undo_preview_lists_entries_and_files() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     browser.choose("#approve", "edits");
@@ -33,7 +33,7 @@ fn an_undo_names_what_it_takes_along() {
 }
 
 #[test]
-fn an_undo_names_the_settings_and_the_draft_that_change() {
+fn the_undo_preview_lists_settings_and_the_draft() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     let thread = studio.thread();
@@ -57,7 +57,7 @@ fn an_undo_names_the_settings_and_the_draft_that_change() {
 }
 
 #[test]
-fn a_long_way_back_names_some_and_counts_the_others() {
+fn a_long_preview_lists_some_operations_and_counts_the_rest() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
     studio.add((0..50).map(|number| format!("entry {number}")));
