@@ -226,9 +226,10 @@ impl<'a> ReasoningFields<'a> {
             || self.detailed.iter().flat_map(|(_, details)| details).any(is_sealed);
         let mut details = Vec::new();
         for (text, more) in self.detailed {
-            match text.trim().is_empty() {
-                false if !is_read => self.texts.push(text),
-                _ => details.extend(more),
+            if is_read || text.trim().is_empty() {
+                details.extend(more);
+            } else {
+                self.texts.push(text);
             }
         }
         if !self.texts.is_empty() {
