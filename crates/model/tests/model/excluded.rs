@@ -84,10 +84,14 @@ fn check(
         if !stays {
             return Some(format!("{name} became {after:?}"));
         }
-        let was_captured = states.iter().any(|states| matches!(states[index], State::File(_)));
-        let is_ignored = matches!(present[index], State::Ignored | State::IgnoredFolder);
-        let changes = states.windows(2).any(|pair| pair[0][index] != pair[1][index]);
-        if was_captured && is_ignored && changes && !named.contains(*name) {
+        let is_ignored = |state| matches!(state, State::Ignored | State::IgnoredFolder);
+        // A captured file became ignored, or the reverse: the one that is there now may be the other one.
+        let is_same = states.windows(2).any(|pair| {
+            let [one, other] = [pair[0][index], pair[1][index]];
+            (matches!(one, State::File(_)) && is_ignored(other))
+                || (is_ignored(one) && matches!(other, State::File(_)))
+        });
+        if is_same && is_ignored(present[index]) && !named.contains(*name) {
             return Some(format!("{name} stays unnamed"));
         }
     }
