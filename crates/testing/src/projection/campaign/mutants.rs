@@ -127,7 +127,11 @@ const WAYS: &[(&str, Mutation)] = &[
     ("bytes that are none", |body, rng| {
         on(
             body,
-            |node| node.get("data").is_some_and(Value::is_string) && !is_thought(node),
+            // Only its provider can read encrypted reasoning.
+            |node| {
+                let encrypted = is_thought(node) || node["type"] == "reasoning.encrypted";
+                node.get("data").is_some_and(Value::is_string) && !encrypted
+            },
             rng,
             |node| set(node, "data", json!("@@")),
         )
