@@ -163,7 +163,7 @@ mod tests {
         let (id, mut answer) = answer(estimated, usage);
         let json = serde_json::json!([{"type": "text", "text": text(said)}]);
         answer.blocks = serde_json::from_value(json).expect("blocks");
-        let (other, mut more) = self::said(role, &text(added));
+        let (other, mut more) = entry_of(role, &text(added));
         if role == "Tool" {
             let json = serde_json::json!([{"type": "tool_result", "call": "c", "text": text(added)}]);
             more.blocks = serde_json::from_value(json).expect("blocks");
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    fn said(role: &str, text: &str) -> (EntryId, EntryVersion) {
+    fn entry_of(role: &str, text: &str) -> (EntryId, EntryVersion) {
         let entry = EntryVersion::from_text(role, text, Timestamp::from_millis(1));
         (EntryId::from_bytes([1; 16]), entry)
     }
@@ -237,11 +237,11 @@ mod tests {
             output_tokens: 300,
             ..Usage::default()
         };
-        let mut entries = vec![said("User", "hello"), answer(1_000, usage.clone())];
+        let mut entries = vec![entry_of("User", "hello"), answer(1_000, usage.clone())];
         let calibration = Calibration::of(&entries, "m", None).expect("counted");
         // The answer's text is one token by the estimate; its thoughts are the rest.
         assert_eq!(calibration.apply(1_000 + 1 + 50), 1_500 + 300 + 50);
-        entries.push(said("User", "and now?"));
+        entries.push(entry_of("User", "and now?"));
         let calibration = Calibration::of(&entries, "m", None).expect("counted");
         assert_eq!(calibration.apply(1_000 + 1 + 2), 1_500 + 3);
         // Half of it was deleted since.

@@ -153,10 +153,10 @@ impl Driver<'_> {
             Received::Failure(error)
                 if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() =>
             {
-                Asked::TooLong(Fault::from(&error))
+                RequestOutcome::TooLong(Fault::from(&error))
             }
             Received::Failure(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {
-                Asked::ThoughtsRefused
+                RequestOutcome::ThoughtsRefused
             }
             Received::Failure(error) => {
                 self.record_failure(Some((entry, request)), error)?;

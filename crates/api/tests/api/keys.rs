@@ -308,7 +308,7 @@ fn dry_runs_with_a_key_are_computed_each_time() {
     client.say(&thread, "User", "two");
     let second = ask("?dry_run=true");
     assert_eq!(second.header("idempotency-replayed"), None);
-    assert_ne!(second.header("etag"), first.header("etag"), "it is foreseen from where the thread is now");
+    assert_ne!(second.header("etag"), first.header("etag"), "it is computed from where the thread is now");
     // The key is still free for the actual change.
     ask("").done();
     assert_eq!(client.entries(&thread).len(), 0);

@@ -109,7 +109,7 @@ fn prepare(sandbox: &Sandbox) -> Result<(), BoxError> {
         format!("[remote \"origin\"]\n\turl = https://example.org/{SECRET}.git\n"),
     )?;
     for arguments in [
-        &["run", "--new", &said][..],
+        &["run", "--new", &prompt][..],
         &["take", "branch", "--name", &name("take")],
         &["take", "rename", &name("renamed")],
         &["thread", "tag", &name("tag")],

@@ -26,7 +26,7 @@ impl InterruptGuard {
     pub(crate) fn new() -> std::io::Result<Self> {
         let flag = || Arc::new(AtomicBool::new(false));
         let (received, exiting, over) = (flag(), flag(), flag());
-        let held = SignalHold::new()?;
+        let hold = SignalHold::new()?;
         let mut signals = Vec::new();
         for signal in TERMINATION_SIGNALS {
             // The order matters: the second signal must find the flag set by the first, and whoever sees that flag must see

@@ -74,7 +74,7 @@ impl Arguments {
         let ended = Command::new(program).args(arguments).current_dir(folder).status();
         // The changes are recorded even if waiting for the command failed.
         let caller = Caller { actor: by, turn: Some(turn), ..context.caller(thread, None)? };
-        let seen = working_copy
+        let recorded = working_copy
             .record_run(thread, caller, started)
             .map_err(|error| not_recorded(error.into(), ended.as_ref().ok()))?;
         drop(alive);
@@ -82,7 +82,7 @@ impl Arguments {
             Ok(ended) => ended,
             Err(error) => return Ok(not_started(context, program, &error)),
         };
-        let answer = Answer { exit: ended.code(), seen };
+        let answer = Answer { exit: ended.code(), recorded };
         if context.general.json {
             context.answer(&answer, |_, _| Ok(()))?;
         } else if !context.general.quiet {

@@ -170,10 +170,10 @@ impl Sampler {
         }
         blocks.extend(calls);
         // A gateway may send the signature of a call after the call.
-        if wire == Wire::Chat && self.dice.once_in(4) {
+        if wire == Wire::Chat && self.rng.once_in(4) {
             blocks.push(self.thought(wire, model));
         }
-        match self.dice.below(4) {
+        match self.rng.below(4) {
             0 => {
                 blocks.extend(results);
                 self.push(entries, "AI", blocks, Some(model));
@@ -211,18 +211,18 @@ impl Sampler {
             Wire::Anthropic if self.rng.once_in(4) => extra.push(("redacted", Json::string(&seal))),
             Wire::Anthropic => signature = Some(seal),
             Wire::Responses => extra.push(("reasoning", reasoning(&seal))),
-            Wire::Chat if self.dice.once_in(3) => extra.push(("reasoning_details", details(&seal))),
+            Wire::Chat if self.rng.once_in(3) => extra.push(("reasoning_details", details(&seal))),
             Wire::Chat | Wire::Gemini => {}
         }
         Block::Thinking { text: (*self.rng.pick(TEXTS)).to_owned(), signature, extra: fields(extra) }
     }
 
     fn call(&mut self, wire: Wire, model: &str) -> Block {
-        let call = match self.dice.below(5) {
-            0 => (*self.dice.pick(CALLS)).to_owned(),
-            1 => format!("call-{}-{}", self.dice.roll(), "long".repeat(12)),
-            2 => format!("functions.read:{}", self.dice.below(9)),
-            _ => format!("call_{}", self.dice.roll()),
+        let call = match self.rng.below(5) {
+            0 => (*self.rng.pick(CALLS)).to_owned(),
+            1 => format!("call-{}-{}", self.rng.roll(), "long".repeat(12)),
+            2 => format!("functions.read:{}", self.rng.below(9)),
+            _ => format!("call_{}", self.rng.roll()),
         };
         let input = match self.rng.below(12) {
             0 => format!("{}{}", "[".repeat(127), "]".repeat(127)),

@@ -175,7 +175,7 @@ fn a_file_that_the_user_emptied_is_the_users_change() {
 #[test]
 fn a_wrong_clock_at_the_capture_does_not_bring_back_what_the_user_deleted() {
     const DAY: i64 = 24 * 60 * 60 * 1000;
-    let world = reboot(world(Booted("a", DAY)), Booted("b", 0));
+    let world = reboot(world(ShiftedClock("a", DAY)), ShiftedClock("b", 0));
     world.write("old.txt", "");
     let seen = world.record_changes();
     assert!(seen.files.emptied.is_empty(), "{:?}", seen.files.emptied);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{Place, read_tree, settle};
+use crate::support::{TestFolder, read_tree, settle};
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::{MemoryObjects, ObjectError, Objects};
 use retake_store::{Queries, Store};

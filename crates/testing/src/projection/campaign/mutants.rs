@@ -39,17 +39,17 @@ const WAYS: &[(&str, Mutation)] = &[
     ("misname a called tool", |body, rng| {
         on(body, is_call, rng, |call| set_named(call, "name", &json!("no good name")))
     }),
-    ("an answer without its id", |body, dice| {
+    ("an answer without its id", |body, rng| {
         let is_answer = |node: &Value| node["type"] == "message" && node["role"] == "assistant";
-        on(body, is_answer, dice, |node| {
+        on(body, is_answer, rng, |node| {
             node.as_object_mut().is_some_and(|fields| fields.remove("id").is_some())
         })
     }),
-    ("garble an input", |body, dice| on(body, is_call, dice, garble)),
-    ("empty a text", |body, dice| on(body, has_text, dice, |node| set_text(node, ""))),
-    ("blank a text", |body, dice| on(body, has_text, dice, |node| set_text(node, " \n"))),
-    ("a text that is a number", |body, dice| {
-        on(body, |node| node.get("text").is_some(), dice, |node| set(node, "text", json!(7)))
+    ("garble an input", |body, rng| on(body, is_call, rng, garble)),
+    ("empty a text", |body, rng| on(body, has_text, rng, |node| set_text(node, ""))),
+    ("blank a text", |body, rng| on(body, has_text, rng, |node| set_text(node, " \n"))),
+    ("a text that is a number", |body, rng| {
+        on(body, |node| node.get("text").is_some(), rng, |node| set(node, "text", json!(7)))
     }),
     ("text before results", before_results),
     ("swap a call and its result", swapped),
