@@ -103,13 +103,14 @@ impl Sandbox {
 
     /// Runs the program with `--json`; it must succeed.
     pub fn json(&self, arguments: &[&str]) -> Value {
-        let text = self.done(&[arguments, &["--json"]].concat());
+        // First, because `exec` passes what comes last on to its command.
+        let text = self.done(&[&["--json"], arguments].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error} in {text}"))
     }
 
     /// Runs the program with `--json`; it must fail. Returns the exit code and the error.
     pub fn refused(&self, arguments: &[&str]) -> (i32, Value) {
-        let output = self.run(&[arguments, &["--json"]].concat());
+        let output = self.run(&[&["--json"], arguments].concat());
         assert_ne!(output.code, 0, "{arguments:?} was done: {}", output.stdout);
         assert_eq!(output.stdout, "", "{arguments:?} answered and failed");
         let error: Value = serde_json::from_str(&output.stderr).expect("errors are JSON too");

@@ -108,7 +108,7 @@ fn pictures_are_sent_with_a_draft() {
     let shown = sandbox.json(&["draft"]);
     let name = shown["pictures"][1]["picture"].as_str().expect("a name");
     let text = sandbox.done(&["draft"]);
-    assert!(text.contains("image 2") && text.contains(&name[..12]), "{text}");
+    assert!(text.contains("picture 2") && text.contains(&name[..12]), "{text}");
     for none in ["0", "3", "zzzz", ""] {
         assert_eq!(sandbox.refused(&["draft", "detach", none]).0, 3, "{none:?}");
     }

@@ -459,7 +459,7 @@ fn a_failure_to_record_reports_that_the_command_ran() {
     let moved = project.with_file_name("moved");
     let line = format!("echo ran > ran; mv {} {}", project.display(), moved.display());
     let output = sandbox.run(&["--json", "exec", "--", "sh", "-c", &line]);
-    assert_eq!(output.code, 7, "{output:?}");
+    assert_eq!(output.code, 125, "{output:?}");
     let failure: serde_json::Value = serde_json::from_str(&output.stderr).expect("errors are JSON too");
     let failure = &failure["error"];
     assert_eq!(failure["exit"], 0, "{failure}");
