@@ -34,6 +34,8 @@ pub enum ModelFault {
     ChangesJoinUndoneTurns,
     /// Redo ignores the order of steps when one move undid several chains.
     RedoForgetsTheOrder,
+    /// A redo continues to the end of a turn, although the undo started inside it.
+    RedoGoesBeyondTheUndo,
     /// A jump does not move takes that it passes.
     JumpLeavesTakesItPassed,
     /// A jump back ends redo.
@@ -65,6 +67,7 @@ impl ModelFault {
         Self::TypingNeverJoins,
         Self::ChangesJoinUndoneTurns,
         Self::RedoForgetsTheOrder,
+        Self::RedoGoesBeyondTheUndo,
         Self::JumpLeavesTakesItPassed,
         Self::JumpForgetsWhatLiesAhead,
         Self::StaleCallersAreHeard,

@@ -217,7 +217,9 @@ impl HistoryCursor {
             let candidates = self.candidates(log, direction)?;
             let mut same = None;
             for (at, (version, chain)) in candidates.iter().copied().enumerate() {
-                let is_same = log.step(version)?.turn == turn;
+                // A redo returns to where the undo started, which may be inside a turn. Another redo goes on.
+                let is_same = log.step(version)?.turn == turn
+                    && (direction == Direction::Back || self.undone(log, chain)? == undone);
                 if is_same
                     && (at == 0 || !self.must_wait(log, (version, chain), candidates[0].0, direction)?)
                 {
@@ -225,6 +227,7 @@ impl HistoryCursor {
                     break;
                 }
             }
+        let undone = self.undone(log, chain)?;
             let Some((version, chain)) = same else { break };
             self.pass(log, version, chain, direction)?;
         }
@@ -247,6 +250,14 @@ impl HistoryCursor {
         log: &L,
         (version, chain): (Version, Chain),
         first: Version,
+    /// The move that undid the next step of a chain.
+    fn undone<L: OperationLog>(&mut self, log: &L, chain: Chain) -> Result<Version, L::Error> {
+        Ok(match chain {
+            Chain::Take => self.take(log)?.undone,
+            Chain::Thread => self.thread.undone,
+        })
+    }
+
         direction: Direction,
     ) -> Result<bool, L::Error> {
         if switches(log, version)? {

@@ -213,9 +213,15 @@ impl<'thread> HistoryWalk<'thread> {
         let turn = self.thread.at(first).turn;
         let whole = unit == Unit::Turn && !(back && self.fault == Some(ModelFault::UndoForgetsTurns));
         loop {
+        // A redo ends where the undo began.
+        let forgets = self.fault == Some(ModelFault::RedoGoesBeyondTheUndo);
+        let start = |walk: &Self, version| if back || forgets { 0 } else { walk.undone(version) };
+        let undone = start(self, first);
             let found = if whole { next(self) } else { Vec::new() };
             let same = found.iter().enumerate().find(|(at, version)| {
-                self.thread.at(**version).turn == turn && (*at == 0 || !self.waits(**version, back))
+                self.thread.at(**version).turn == turn
+                    && start(self, **version) == undone
+                    && (*at == 0 || !self.waits(**version, back))
             });
             let Some(version) = same.map(|(_, version)| *version) else { break };
             self.pass(version, back);
