@@ -375,11 +375,6 @@ pub fn is_done<L: OperationLog>(log: &L, head: Version, change: Version) -> Resu
     contains(log, at.position, change)
 }
 
-/// Returns the number of changes between a position and its tip.
-fn distance<L: OperationLog>(log: &L, at: ChainPosition) -> Result<u64, L::Error> {
-    steps_between(log, at.position, at.tip)
-}
-
 /// Returns the number of changes from a position to a later one in the same chain.
 fn steps_between<L: OperationLog>(log: &L, position: Version, later: Version) -> Result<u64, L::Error> {
     let count = |version: Version| -> Result<u64, L::Error> {

@@ -54,7 +54,7 @@ pub enum ChangeError {
     #[error("nothing to redo")]
     NothingToRedo,
     /// The configured undo depth is reached.
-    #[error("undo is limited to {0} changes by history.depth; use `retake jump` to go further back")]
+    #[error("undo is limited to {0} turns by history.depth; use `retake jump` to go further back")]
     TooDeep(u64),
     /// The version does not exist.
     #[error("there is no version {asked}; the thread has versions 1 to {current}")]

@@ -62,7 +62,7 @@ pub(crate) const KEYS: [Key; 24] = [
         name: "history.depth",
         value_type: ValueType::Number,
         default: Some("0"),
-        purpose: "how many changes undo can reach; 0 for all",
+        purpose: "how many turns undo can reach; 0 for all",
     },
     Key {
         name: "history.typing_pause_ms",

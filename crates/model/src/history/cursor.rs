@@ -16,7 +16,7 @@ mod jump;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LogStep, OperationLog, Unit, distance, next_on, steps_between, take_position, thread_position};
+use super::{LogStep, OperationLog, Unit, next_on, steps_between, take_position, thread_position};
 use crate::id::TakeId;
 use crate::operation::{ChainMoves, ChainPosition, ChainRun, TakePosition, Version};
 
@@ -127,10 +127,21 @@ impl HistoryCursor {
         &self.route
     }
 
-    /// Returns the number of changes that redo needs to reach the tips.
-    pub fn distance<L: OperationLog>(&mut self, log: &L) -> Result<u64, L::Error> {
-        let take = self.take(log)?;
-        Ok(distance(log, take)? + distance(log, self.thread)?)
+    /// Whether more turns than that are undone between here and the tips.
+    pub fn is_deeper_than<L: OperationLog>(&mut self, log: &L, turns: u64) -> Result<bool, L::Error> {
+        let mut passed = BTreeSet::new();
+        for at in [self.take(log)?, self.thread] {
+            let mut version = at.tip;
+            while version != at.position && version != 0 {
+                let step = log.step(version)?;
+                passed.insert(step.turn);
+                if passed.len() as u64 > turns {
+                    return Ok(true);
+                }
+                version = step.place.parent;
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the position of the thread's chain if the next operation makes the move.

@@ -282,7 +282,7 @@ impl Goal {
                 cursor = past_restored_deletion(queries, thread, cursor)?;
             }
             if let (Self::Undo(..), Some(depth)) = (self, rules.depth)
-                && cursor.distance(&log)? > depth
+                && cursor.is_deeper_than(&log, depth)?
             {
                 if reached.is_none() {
                     return Err(ChangeError::TooDeep(depth));

@@ -66,10 +66,14 @@ impl<'thread> HistoryWalk<'thread> {
         }
     }
 
-    /// Number of changes that can be redone.
-    pub fn ahead(&self) -> usize {
-        let count = |at: ChainPosition| self.thread.path(at.tip).len() - self.thread.path(at.position).len();
-        count(self.chain(Some(self.take))) + count(self.chain(None))
+    /// Number of turns that can be redone.
+    pub fn turns_ahead(&self) -> usize {
+        let chains = [self.chain(Some(self.take)), self.chain(None)];
+        let steps = chains.iter().flat_map(|at| {
+            let done = self.thread.path(at.position);
+            self.thread.path(at.tip).into_iter().filter(move |step| !done.contains(step))
+        });
+        steps.map(|step| self.thread.at(step).turn).collect::<BTreeSet<_>>().len()
     }
 
     /// Whether nothing can be redone in any take that an undo of this many steps passes.
