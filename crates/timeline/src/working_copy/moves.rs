@@ -75,7 +75,7 @@ impl WorkingCopy {
             _ => goal.destination(queries, row.number, head.version, rules, view)?,
         };
         let steps = match goal {
-            Goal::Jump(version) if scope == Scope::Both => {
+            Goal::Jump(version) => {
                 let changes = FolderChanges::since(queries, (row.number, head.version), version, here)?;
                 replay::ReplayPlan { passed: changes.passed(), ..replay::ReplayPlan::of(changes.steps()) }
             }
