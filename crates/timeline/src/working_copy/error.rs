@@ -261,8 +261,8 @@ pub enum FileError {
     MoveUnfinished(PathBuf),
     /// Another run may have made the changes.
     #[error(
-        "{} changed while another command or tool ran in the folder, or by a thread that this one is a copy of, so it \
-         is not this thread's change alone; nothing was done. Look at it with --dry-run, and pass --shared to undo it \
+        "{} changed while another command or tool ran in the folder, or before the end of a killed one was noticed, or by \
+         a thread that this one is a copy of, so it may not be this thread's change alone; nothing was done. Look at it with --dry-run, and pass --shared to undo it \
          too (`shared` over HTTP)",
         first_paths(.0)
     )]
