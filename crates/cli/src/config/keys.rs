@@ -86,7 +86,7 @@ pub(crate) const KEYS: [Key; 24] = [
         name: "files.enabled",
         value_type: ValueType::Flag,
         default: Some("true"),
-        purpose: "whether switching takes moves files; undo and redo always do",
+        purpose: "whether making another take active moves files; undo and redo always do",
     },
     Key {
         name: "files.confirm",

@@ -285,7 +285,7 @@ pub enum FileError {
         folder: PathBuf,
     },
     /// Files are not captured.
-    #[error("files are not captured here; set files.enabled in the configuration to enable this")]
+    #[error("files are not captured here")]
     FilesDisabled,
     /// The command changed nothing.
     #[error("nothing to do")]
