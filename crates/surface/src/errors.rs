@@ -316,6 +316,7 @@ impl From<FileError> for Failure {
             | FileError::Elsewhere
             | FileError::OtherTake
             | FileError::RootTaken { .. }
+            | FileError::InProjectFolder(_)
             | FileError::RootIsStore { .. }
             | FileError::RootsInWorktree
             | FileError::PlanOutdated

@@ -285,6 +285,7 @@ fn of_files(all: &mut Named) {
         FileError::Elsewhere => FileError::Elsewhere,
         FileError::TurnRuns(_) => FileError::TurnRuns(text()),
         FileError::OtherTake => FileError::OtherTake,
+        FileError::InProjectFolder(_) => FileError::InProjectFolder(text()),
         FileError::Running(_) => FileError::Running(text()),
         FileError::CommandRuns { .. } => FileError::CommandRuns { program: text(), process: 1 },
         FileError::RootTaken { .. } => FileError::RootTaken { root: "/a".into(), other: "/a/b".into() },

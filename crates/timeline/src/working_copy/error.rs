@@ -200,6 +200,13 @@ pub enum FileError {
          with --conversation"
     )]
     Elsewhere,
+    /// Changes of a worktree's take were made in the project's folder.
+    #[error(
+        "some of these changes were made in the project's folder, before take {0:?} had this worktree; remove the worktree \
+         with `retake worktree remove`, switch to the take there and repeat this, or move only the conversation with \
+         --conversation"
+    )]
+    InProjectFolder(String),
     /// A turn is running in the take whose files are in the folder.
     #[error(
         "a turn is running in take {0:?}, whose files are in this folder; wait for it, or end it with `retake stop`"

@@ -5,6 +5,7 @@ use retake_model::intent::WorktreeTake;
 use retake_model::merge::MergeLabels;
 use retake_model::object::load;
 use retake_model::replay;
+use retake_model::state::ThreadState;
 use retake_store::Queries;
 use serde::Serialize;
 
@@ -88,7 +89,14 @@ impl WorkingCopy {
             .filter_map(|folder| folder.worktree.filter(of_thread).map(|worktree| worktree.take))
             .collect();
         if route::is_elsewhere(queries, row.number, way.cursor.route(), here, &open)? {
-            return Err(FileError::Elsewhere);
+            return Err(match here {
+                FolderKind::Project => FileError::Elsewhere,
+                FolderKind::Worktree(take) => {
+                    let state: ThreadState = load(queries, head.after)?;
+                    let name = state.take(queries, take)?.map(|take| take.name).unwrap_or_default();
+                    FileError::InProjectFolder(name)
+                }
+            });
         }
         Ok((PendingOperation::Move { goal, way }, steps))
     }
