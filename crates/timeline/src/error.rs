@@ -64,6 +64,19 @@ pub enum ChangeError {
         /// The current version.
         current: Version,
     },
+    /// A jump in a take that is not the active one, to a version at which the take did not exist.
+    #[error(
+        "take {take:?} did not exist at version {asked}; its first version is {first}. Jump in the project's folder to reach \
+         older ones"
+    )]
+    NoSuchTakeThen {
+        /// The name of the take.
+        take: String,
+        /// The requested version.
+        asked: Version,
+        /// The version that created the take.
+        first: Version,
+    },
     /// The command was rejected.
     #[error(transparent)]
     Refused(CommandError),

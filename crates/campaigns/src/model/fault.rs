@@ -52,7 +52,7 @@ pub enum ModelFault {
 
 impl ModelFault {
     /// Every variant.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,

@@ -102,6 +102,11 @@ impl HistoryCursor {
         self.view.take
     }
 
+    /// Whether the take in view is not the active one, so that it moves without the thread's switches.
+    pub fn stays_in_take(&self) -> bool {
+        self.view.worktree
+    }
+
     /// Returns the newest change that can be undone from here; before a take's first change, the version
     /// directly before it.
     pub fn position<L: OperationLog>(&mut self, log: &L) -> Result<Version, L::Error> {
@@ -220,6 +225,7 @@ impl HistoryCursor {
             return Ok(false);
         };
         let turn = log.step(first)?.turn;
+        let undone = self.undone(log, chain)?;
         self.pass(log, first, chain, direction)?;
         if unit == Unit::Operation {
             return Ok(true);
@@ -238,11 +244,18 @@ impl HistoryCursor {
                     break;
                 }
             }
-        let undone = self.undone(log, chain)?;
             let Some((version, chain)) = same else { break };
             self.pass(log, version, chain, direction)?;
         }
         Ok(true)
+    }
+
+    /// The move that undid the next step of a chain.
+    fn undone<L: OperationLog>(&mut self, log: &L, chain: Chain) -> Result<Version, L::Error> {
+        Ok(match chain {
+            Chain::Take => self.take(log)?.undone,
+            Chain::Thread => self.thread.undone,
+        })
     }
 
     /// Whether a step of a turn must wait although it is next in its chain, because a step of another turn
@@ -261,14 +274,6 @@ impl HistoryCursor {
         log: &L,
         (version, chain): (Version, Chain),
         first: Version,
-    /// The move that undid the next step of a chain.
-    fn undone<L: OperationLog>(&mut self, log: &L, chain: Chain) -> Result<Version, L::Error> {
-        Ok(match chain {
-            Chain::Take => self.take(log)?.undone,
-            Chain::Thread => self.thread.undone,
-        })
-    }
-
         direction: Direction,
     ) -> Result<bool, L::Error> {
         if switches(log, version)? {

@@ -318,6 +318,7 @@ impl Goal {
                 return Err(ChangeError::NoSuchVersion { asked, current: head });
             }
             Self::Jump(version) => {
+                check_take_then(queries, thread, head, version, &cursor)?;
                 cursor.jump(&log, version)?;
                 let to = cursor.position(&log)?;
                 return Ok(Destination { cursor, from, to, steps: 1, now });

@@ -213,14 +213,14 @@ impl<'thread> HistoryWalk<'thread> {
     pub fn step(&mut self, unit: Unit, back: bool) -> bool {
         let next = |walk: &Self| if back { walk.back() } else { walk.forward() };
         let Some(first) = next(self).first().copied() else { return false };
-        self.pass(first, back);
-        let turn = self.thread.at(first).turn;
-        let whole = unit == Unit::Turn && !(back && self.fault == Some(ModelFault::UndoForgetsTurns));
-        loop {
         // A redo ends where the undo began.
         let forgets = self.fault == Some(ModelFault::RedoGoesBeyondTheUndo);
         let start = |walk: &Self, version| if back || forgets { 0 } else { walk.undone(version) };
         let undone = start(self, first);
+        self.pass(first, back);
+        let turn = self.thread.at(first).turn;
+        let whole = unit == Unit::Turn && !(back && self.fault == Some(ModelFault::UndoForgetsTurns));
+        loop {
             let found = if whole { next(self) } else { Vec::new() };
             let same = found.iter().enumerate().find(|(at, version)| {
                 self.thread.at(**version).turn == turn
@@ -264,6 +264,9 @@ impl<'thread> HistoryWalk<'thread> {
     /// Jumps to the positions of all visible chains at a version.
     pub fn jump(&mut self, version: usize) -> Result<(), ExpectedRefusal> {
         if version == 0 || version > self.thread.version() {
+            return Err(ExpectedRefusal::NoSuchVersion);
+        }
+        if self.worktree && !self.thread.at(version).takes.contains(&self.take) {
             return Err(ExpectedRefusal::NoSuchVersion);
         }
         let (now, target) = (
