@@ -181,7 +181,8 @@ fn restoring_makes_the_chosen_paths_exact() {
     let mut check = |only: &[&str], expected: Files<'_>| {
         let only: Vec<RootPath> = only.iter().map(|text| RootPath::main(path(text))).collect();
         let mut additions = Additions::new(&world.memory);
-        let restored = restore_paths(&mut additions, &present, &target, &only).expect("content is in memory");
+        let restored =
+            restore_paths(&mut additions, &present, &target, &only, &[]).expect("content is in memory");
         let new = additions.into_new();
         world.memory.insert_all(new);
         let expected: Vec<(String, String)> =
