@@ -108,7 +108,8 @@ fn edits_after_a_killed_turn_are_asked_about_and_exec_reports_its_own_changes() 
     killed.kill().expect("it runs");
     killed.wait().expect("it was killed");
     sandbox.write("mine", "by hand\n");
-    let ran = sandbox.json(&["exec", "--", "sh", "-c", "echo 1 > command"]);
+    let ran = sandbox.done(&["exec", "--json", "--", "sh", "-c", "echo 1 > command"]);
+    let ran: serde_json::Value = serde_json::from_str(&ran).expect("JSON");
     assert_eq!(ran["files"]["paths"][0]["path"], json!("command"), "{ran}");
     assert_eq!(ran["files"]["paths"].as_array().map(Vec::len), Some(1), "{ran}");
     let (code, error) = sandbox.refused(&["undo"]);
