@@ -74,7 +74,7 @@ impl Context {
             rules: self.config.approval.rules.clone(),
             providers: self.config.providers.clone(),
             prices: self.prices(),
-            files: self.config.files.enabled.then(|| self.file_options()),
+            files: Some(self.file_options()),
             post_tools: agent.post_tools.clone(),
         }
     }

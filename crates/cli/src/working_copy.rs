@@ -150,8 +150,9 @@ impl Context {
         confirm_flags: ConfirmFlags,
     ) -> Result<MoveResult, Failure> {
         let timeline = self.timeline()?;
-        let files = self.config.files.enabled.then(|| self.file_options());
-        let place = (files.as_ref(), take);
+        let files = self.file_options();
+        let place = (Some(&files), take);
+        let move_options = self.without_files_of_takes(&request, move_options);
         if confirm_flags.dry_run {
             let plan = timeline.plan(thread, request, caller, move_options, place)?;
             let preview = plan.into_preview();
@@ -176,6 +177,12 @@ impl Context {
         };
         self.warn_of_budget();
         Ok(MoveResult::Done(executed))
+    }
+
+    /// With `files.enabled = false`, making another take active moves no files.
+    fn without_files_of_takes(&self, request: &PlanRequest, options: MoveOptions) -> MoveOptions {
+        let stays = !self.config.files.enabled && matches!(request, PlanRequest::Change(_));
+        if stays { MoveOptions { scope: Scope::Conversation, ..options } } else { options }
     }
 
     /// Adds or removes a worktree, or only plans it.

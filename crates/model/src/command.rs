@@ -537,7 +537,7 @@ pub fn apply<O: Objects + ?Sized, F: IdSource>(
         Command::Set { values } => thread::set(state, &values, context),
         Command::Reset => reset::reset(state, context),
         Command::Save { name } => {
-            let name = crate::name::check(crate::name::NameKind::Save, &name)?;
+            let name = crate::name::check_new_save(&name)?;
             Ok(CommandOutcome::Changed { state: state.clone(), kind: OperationKind::Saved { name } })
         }
     }

@@ -15,7 +15,8 @@
 //! Undo in a take reverts the newest step of the take's chain and the thread's chain. It skips steps of
 //! other takes and their running turns. The operations of one turn move together, even with other
 //! operations between them. Redo repeats the most recently undone step first: each chain stores the move
-//! that undid its next step, and the log leads to the move before that. A move that undoes steps of several
+//! that undid its next step, and the log leads to the move before that. A redo of a turn stops where that undo
+//! started, even inside the turn. A move that undoes steps of several
 //! chains records their order.
 //!
 //! A chain may have a hundred thousand changes, and redo from the far end must not cost more than an undo.
@@ -372,11 +373,6 @@ pub fn is_done<L: OperationLog>(log: &L, head: Version, change: Version) -> Resu
         None => thread_position(&log.step(head)?, head),
     };
     contains(log, at.position, change)
-}
-
-/// Returns the number of changes between a position and its tip.
-fn distance<L: OperationLog>(log: &L, at: ChainPosition) -> Result<u64, L::Error> {
-    steps_between(log, at.position, at.tip)
 }
 
 /// Returns the number of changes from a position to a later one in the same chain.

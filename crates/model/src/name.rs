@@ -36,6 +36,14 @@ pub enum InvalidNameError {
         /// Maximum number of characters.
         limit: usize,
     },
+    /// A saved version of that name could not be found, because the name has another meaning as a revision.
+    #[error("{name:?} cannot name a saved version, because it already means {meaning}; choose another name")]
+    Reserved {
+        /// The name.
+        name: String,
+        /// What it means.
+        meaning: &'static str,
+    },
     /// It contains a character that names must not have.
     #[error("{} must not contain {character:?}", what(*.kind))]
     Character {
@@ -60,6 +68,24 @@ pub fn check(kind: NameKind, text: &str) -> Result<String, InvalidNameError> {
         Some(character) => Err(InvalidNameError::Character { kind, character }),
         None => Ok(text.to_owned()),
     }
+}
+
+/// Trims and validates the name of a version that is saved now. Rejects names that mean something else where a
+/// revision is expected.
+pub fn check_new_save(text: &str) -> Result<String, InvalidNameError> {
+    let name = check(NameKind::Save, text)?;
+    let meaning = if name.parse::<u64>().is_ok() {
+        "the version with this number"
+    } else if name == "folder" {
+        "the current files"
+    } else if name.starts_with("take:") {
+        "the files of a take"
+    } else if name.starts_with("turn:") {
+        "a turn"
+    } else {
+        return Ok(name);
+    };
+    Err(InvalidNameError::Reserved { name, meaning })
 }
 
 /// Removes characters that a title must not contain.
@@ -119,6 +145,19 @@ mod tests {
         check_all(NameKind::Take, &["main", "main_take_2"], &["a/b", "\0", ""]);
         check_all(NameKind::Tag, &["bug", "v1.2"], &["two words", "a,b", ""]);
         check_all(NameKind::Role, &["Vendor API"], &["\u{7}"]);
+    }
+
+    #[test]
+    fn a_saved_version_has_no_name_with_another_meaning() {
+        for reserved in ["5", " 12 ", "0", "folder", "take:main", "take:", "turn:3"] {
+            let refused = check_new_save(reserved);
+            assert!(matches!(refused, Err(InvalidNameError::Reserved { .. })), "{reserved:?}: {refused:?}");
+            // Stored ones stay valid.
+            assert!(check(NameKind::Save, reserved).is_ok());
+        }
+        for free in ["v5", "5 done", "Folder", "folders", "main", "take two", "retake:x", "-1"] {
+            assert_eq!(check_new_save(free).as_deref(), Ok(free));
+        }
     }
 
     #[test]

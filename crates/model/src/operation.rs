@@ -133,7 +133,8 @@ pub struct FileChange {
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum ConcurrentChange {
-    /// Another command or tool ran at the same time. Undo of this change does not cover that run.
+    /// Another command or tool ran at the same time, or the user may have made the change after this one was killed.
+    /// Undo of this change does not cover that run.
     #[n(0)]
     OtherRuns,
     /// The thread is a copy, and its original, in the same project, has the same change.

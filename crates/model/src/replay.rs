@@ -10,13 +10,15 @@
 //!                                                   they do not merge      ──► conflict; it stays b'
 //! ```
 //!
-//! A move that directly reverses another move (a redo after an undo) is exact: it restores the paths that the
-//! other move changed and skips those it skipped. If the user changed such a file in between, including
-//! reverting or deleting it, the user's change stays:
+//! A move that directly reverses another move (a redo after an undo, or an undo after a redo) is exact: it restores
+//! the paths that the other move changed. A redo also skips those that the undo skipped. If the user changed such a
+//! file in between, including reverting or deleting it, the user's change stays. An undo must not skip them: they
+//! still have the turn's changes.
 //!
 //! ```text
 //!   redo of  a ──► b  after an undo that skipped the file        unchanged since    ──► it stays
 //!                                                                changed since      ──► conflict; it stays
+//!   undo of  a ──► b  after a redo that skipped the file         as without the redo
 //! ```
 //!
 //! Paths that no step touches never change. After a conflict, later steps skip the path. A folder is removed
@@ -70,8 +72,10 @@ impl FileStep {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayPlan {
     /// Steps that reverse the moves from the target of this one to the current state, newest first. They
-    /// decide every path that they touch, and with [`OnConflict::Keep`] no other path changes.
+    /// decide every path that they touch.
     pub back: Vec<FileStep>,
+    /// Whether no other path changes, with [`OnConflict::Keep`], if there are steps back.
+    pub only_back: bool,
     /// The steps for all other paths, in order.
     pub steps: Vec<FileStep>,
     /// The changes that the steps sum up. Paths that one of them made excluded are reported; nothing is applied.
@@ -84,9 +88,9 @@ impl ReplayPlan {
         Self { steps, ..Self::default() }
     }
 
-    /// Whether the step with this index must not override the reversed moves.
+    /// Whether the step with this index must leave the paths that the reversed moves did not touch.
     fn is_exact(&self, number: usize) -> bool {
-        !self.back.is_empty() && number >= self.back.len()
+        self.only_back && !self.back.is_empty() && number >= self.back.len()
     }
 }
 

@@ -105,6 +105,10 @@ codes! {
     /// It is unknown whether the change was made.
     OutcomeUnknown = "outcome_unknown", 7, 500, "Outcome unknown",
         "Restart the program, and check the thread before you retry.";
+    /// The change was made, but the answer could not be written.
+    #[schemars(skip)]
+    AnswerNotWritten = "answer_not_written", 7, 500, "The answer could not be written",
+        "Do not repeat the command: it was carried out. `retake history` shows its change.";
     /// The store is damaged.
     Damaged = "damaged", 6, 500, "The store is damaged", "Run `retake verify` on the store's machine.";
     /// Any other failure.
@@ -123,7 +127,7 @@ codes! {
 impl Code {
     /// The codes that the HTTP API uses.
     pub fn over_http() -> impl Iterator<Item = Self> {
-        let local = [Self::Usage, Self::Failed];
+        let local = [Self::Usage, Self::Failed, Self::AnswerNotWritten];
         Self::ALL.iter().copied().filter(move |code| !local.contains(code))
     }
 

@@ -149,7 +149,9 @@ impl From<ChangeError> for Failure {
                     .with("expected", expected)
                     .with("current", current);
             }
-            ChangeError::NoSuchThread(_) | ChangeError::NoSuchVersion { .. } => Code::NotFound,
+            ChangeError::NoSuchThread(_)
+            | ChangeError::NoSuchVersion { .. }
+            | ChangeError::NoSuchTakeThen { .. } => Code::NotFound,
             ChangeError::Title(_) => Code::Refused,
             ChangeError::TurnRuns(_) | ChangeError::CommandRuns(_) => Code::TurnRunning,
             ChangeError::Moving(_)
@@ -314,6 +316,7 @@ impl From<FileError> for Failure {
             | FileError::RootReplaced { .. }
             | FileError::ContainsFolder { .. }
             | FileError::Elsewhere
+            | FileError::InProjectFolder(_)
             | FileError::OtherTake
             | FileError::RootTaken { .. }
             | FileError::RootIsStore { .. }

@@ -182,6 +182,8 @@ fn of_changes(all: &mut NamedFailures) {
         ChangeError::NothingToRedo => ChangeError::NothingToRedo,
         ChangeError::TooDeep(_) => ChangeError::TooDeep(9),
         ChangeError::NoSuchVersion { .. } => ChangeError::NoSuchVersion { asked: 9, current: 8 },
+        ChangeError::NoSuchTakeThen { .. } =>
+            ChangeError::NoSuchTakeThen { take: text(), asked: 3, first: 8 },
         ChangeError::Refused(_) => ChangeError::Refused(CommandError::LastTake),
         ChangeError::Files(_) => ChangeError::Files(Box::new(FileError::Outdated)),
         ChangeError::Store(_) => ChangeError::Store(StoreError::DiskFull),
@@ -283,6 +285,7 @@ fn of_files(all: &mut NamedFailures) {
         FileError::RootReplaced { .. } => FileError::RootReplaced { name: text(), path: "/a".into() },
         FileError::ContainsFolder { .. } => FileError::ContainsFolder { outer: "/a".into(), inner: "/a/b".into() },
         FileError::Elsewhere => FileError::Elsewhere,
+        FileError::InProjectFolder(_) => FileError::InProjectFolder(text()),
         FileError::TurnRuns(_) => FileError::TurnRuns(text()),
         FileError::OtherTake => FileError::OtherTake,
         FileError::Running(_) => FileError::Running(text()),

@@ -54,7 +54,7 @@ pub enum ChangeError {
     #[error("nothing to redo")]
     NothingToRedo,
     /// The configured undo depth is reached.
-    #[error("undo is limited to {0} changes by history.depth; use `retake jump` to go further back")]
+    #[error("undo is limited to {0} turns by history.depth; use `retake jump` to go further back")]
     TooDeep(u64),
     /// The version does not exist.
     #[error("there is no version {asked}; the thread has versions 1 to {current}")]
@@ -63,6 +63,19 @@ pub enum ChangeError {
         asked: Version,
         /// The current version.
         current: Version,
+    },
+    /// A jump in a take that is not the active one, to a version at which the take did not exist.
+    #[error(
+        "take {take:?} did not exist at version {asked}; its first version is {first}. Jump in the project's folder to reach \
+         older ones"
+    )]
+    NoSuchTakeThen {
+        /// The name of the take.
+        take: String,
+        /// The requested version.
+        asked: Version,
+        /// The version that created the take.
+        first: Version,
     },
     /// The command was rejected.
     #[error(transparent)]

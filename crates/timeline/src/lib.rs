@@ -106,7 +106,7 @@ pub struct Timeline {
 pub struct Rules {
     /// Draft changes within this number of milliseconds form one step.
     pub typing_pause: i64,
-    /// How many changes undo reaches back; `None` for all.
+    /// How many turns undo reaches back; `None` for all.
     pub depth: Option<u64>,
 }
 

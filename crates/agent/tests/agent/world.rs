@@ -17,7 +17,10 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::projection::{Dialect, rules};
 use retake_testing::fault_server::{FaultServer, Script, ScriptedAnswer, call, events, text_answer};
-use retake_timeline::{Caller, Goal, MoveOptions, NewThread, Rules, Timeline, Unit, WorkingCopy};
+use retake_timeline::{
+    Caller, FileError, Goal, MoveOptions, MoveOutcome, NewThread, Rules, SharedChanges, Timeline, Unit,
+    WorkingCopy,
+};
 use retake_workspace::snapshot::Workspace;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -188,10 +191,14 @@ impl World {
     }
 
     pub(crate) fn undo(&self) {
+        self.try_undo(SharedChanges::Refuse).expect("an undo");
+    }
+
+    /// Undoes a turn, with changes whose author is unknown if they are not refused.
+    pub(crate) fn try_undo(&self, shared: SharedChanges) -> Result<MoveOutcome, FileError> {
         let working_copy = self.runtime.working_copy.as_ref().expect("files are recorded");
-        working_copy
-            .go(self.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), MoveOptions::default())
-            .expect("an undo");
+        let options = MoveOptions { shared, ..MoveOptions::default() };
+        working_copy.go(self.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), options)
     }
 
     /// Checks that every request follows its provider's rules.

@@ -2,7 +2,7 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
-use retake_model::name::{NameKind, check};
+use retake_model::name::check_new_save;
 use retake_model::operation::{Actor, Version};
 use retake_timeline::{
     Caller, ChangeOutcome, FileReport, FilesAt, MoveOptions, PlanRequest, Preview, ReadError, RestoreOutcome,
@@ -177,7 +177,7 @@ fn take(call: &Call<'_, NoPath, NoQuery, SnapshotBody>) -> Result<Answer<TakenSn
         return Err(Problem::invalid("`by` must have 1 to 100 characters"));
     }
     if let Some(note) = &body.note {
-        check(NameKind::Save, note).map_err(Problem::refused)?;
+        check_new_save(note).map_err(Problem::refused)?;
     }
     let (working_copy, caller) = (service.working_copy_at(thread, body.take)?, call.caller(thread)?);
     let seen = match body.by.as_deref() {

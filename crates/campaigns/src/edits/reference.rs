@@ -26,6 +26,8 @@ pub enum ModelFault {
     RedoIgnoresTheFilesBeforeTheUndo,
     /// A redo also changes files that the undo left alone.
     RedoChangesFilesThatUndoKept,
+    /// An undo after a redo does not change files that the first undo left alone.
+    SecondUndoSkipsWhatTheFirstKept,
     /// A switch does not change files.
     SwitchKeepsFiles,
     /// A fork at an inherited entry only undoes changes of the take itself.
@@ -42,13 +44,14 @@ pub enum ModelFault {
 
 impl ModelFault {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::UndoRestoresTheWholeFolder,
         Self::ConflictsAreOverwritten,
         Self::PermissionsAreNotMerged,
         Self::FoldersAreRemovedWithNewFiles,
         Self::RedoIgnoresTheFilesBeforeTheUndo,
         Self::RedoChangesFilesThatUndoKept,
+        Self::SecondUndoSkipsWhatTheFirstKept,
         Self::SwitchKeepsFiles,
         Self::ForksIgnoreInheritedChanges,
         Self::ForksStopAtAPromotion,
@@ -74,6 +77,8 @@ pub(super) struct Operation {
     pub(super) in_folder: usize,
     /// Whether it belongs to a take rather than the thread.
     pub(super) of_take: bool,
+    /// Whether it restored files.
+    pub(super) restores: bool,
     /// Whether it records changes by the user.
     pub(super) seen: bool,
     /// Source and target, if it is a move.
@@ -116,6 +121,7 @@ impl Thread {
             files,
             in_folder: 0,
             of_take: false,
+            restores: false,
             seen: false,
             moved: None,
             turn: 1,
@@ -206,12 +212,22 @@ impl Thread {
         Some(parent).filter(|parent| *parent > 0)
     }
 
-    /// The target of a redo.
+    /// The target of a redo: the end of the turn, or where the undo started.
     pub(super) fn redo(&self) -> Option<usize> {
-        let head = self.head();
-        let way = self.way(head.tip);
-        let mut at = way.iter().position(|version| *version == head.position)?.checked_sub(1)?;
-        while at > 0 && self.operation(way[at - 1]).turn == self.operation(way[at]).turn {
+        self.redo_from(self.head().position)
+    }
+
+    /// The target of a redo from a change.
+    pub(super) fn redo_from(&self, change: usize) -> Option<usize> {
+        let way = self.way(self.head().tip);
+        let mut at = way.iter().position(|version| *version == change)?.checked_sub(1)?;
+        let next = way[at];
+        let positions = self.log.iter().rev().map(|operation| operation.position);
+        let start = positions.into_iter().find(|position| self.way(*position).contains(&next));
+        while at > 0
+            && Some(way[at]) != start
+            && self.operation(way[at - 1]).turn == self.operation(way[at]).turn
+        {
             at -= 1;
         }
         Some(way[at])
@@ -312,8 +328,8 @@ impl ReferenceModel {
         let head = self.threads[thread].head().clone();
         let turn = self.threads[thread].version() + 1;
         let (files, in_folder) = (Some((before, after)), self.threads[thread].in_folder());
-        let (of_take, seen, moved) = (false, true, None);
-        let seen = Operation { files, in_folder, of_take, seen, moved, turn, ..head };
+        let (of_take, restores, seen, moved) = (false, false, true, None);
+        let seen = Operation { files, in_folder, of_take, restores, seen, moved, turn, ..head };
         self.threads[thread].log.push(seen);
     }
 
@@ -362,6 +378,7 @@ impl ReferenceModel {
             files,
             in_folder,
             of_take,
+            restores: false,
             seen,
             moved,
             turn,
@@ -416,6 +433,10 @@ impl ReferenceModel {
             self.record_hand_edits(thread);
         }
         let steps = self.threads[thread].steps_since(version);
+        let is_there = self.threads[thread].head().position == to;
+        if is_there && replay(&self.present, (&[], false), &steps, self.mistake) == self.present {
+            return;
+        }
         self.publish_move(thread, to, last_file_operation.then_some((Vec::new(), steps)));
     }
 
@@ -431,6 +452,7 @@ impl ReferenceModel {
         let head = self.threads[thread].head().clone();
         let (from, tip) = (head.position, head.tip);
         let ahead = self.threads[thread].way(tip).contains(&to);
+        let is_redo = self.threads[thread].way(to).contains(&from);
         let take = self.threads[thread].operation(to).take;
         let files = steps.map(|(mut back, steps)| {
             if self.mistake == Some(ModelFault::RedoIgnoresTheFilesBeforeTheUndo) {
@@ -439,7 +461,10 @@ impl ReferenceModel {
             let before = Rc::new(self.present.clone());
             let wanted = match (self.mistake, steps.last()) {
                 (Some(ModelFault::UndoRestoresTheWholeFolder), Some((_, whole))) => (**whole).clone(),
-                _ => replay(&self.present, &back, &steps, self.mistake),
+                _ => {
+                    let kept = self.mistake == Some(ModelFault::SecondUndoSkipsWhatTheFirstKept);
+                    replay(&self.present, (&back, is_redo || kept), &steps, self.mistake)
+                }
             };
             self.present = wanted;
             self.known = Rc::new(self.present.clone());
@@ -458,6 +483,7 @@ impl ReferenceModel {
             files,
             in_folder,
             of_take: false,
+            restores: false,
             seen: false,
             moved,
             turn,
@@ -487,6 +513,9 @@ impl ReferenceModel {
         };
         if *before != after {
             self.work(thread, before, Rc::new(after));
+            if let Some(last) = self.threads[thread].log.last_mut() {
+                last.restores = true;
+            }
         }
     }
 
@@ -527,7 +556,7 @@ impl ReferenceModel {
 
     fn carry(&mut self, thread: usize, take: usize, steps: &[FileChange], histories: Rc<Vec<TakeHistory>>) {
         let before = Rc::new(self.present.clone());
-        let after = Rc::new(replay(&self.present, &[], steps, self.mistake));
+        let after = Rc::new(replay(&self.present, (&[], false), steps, self.mistake));
         self.change(thread, take, Some((before, after)), histories, None);
     }
 

@@ -18,15 +18,16 @@ struct PathState {
     settled: bool,
 }
 
-/// Applies the changes. Those in `back`, if any, take precedence on the paths they touch.
+/// Applies the changes. Those in `back`, if any, take precedence on the paths they touch; with `only_back`, no other
+/// path changes then.
 pub(super) fn replay(
     present: &Folder,
-    back: &[FileChange],
+    (back, only_back): (&[FileChange], bool),
     steps: &[FileChange],
     mistake: Option<ModelFault>,
 ) -> Folder {
     let mut touched: BTreeMap<PathBuf, PathState> = BTreeMap::new();
-    let last_word = !back.is_empty();
+    let last_word = only_back && !back.is_empty();
     for (number, (from, to)) in back.iter().chain(steps).enumerate() {
         if number == back.len() {
             for at in touched.values_mut() {

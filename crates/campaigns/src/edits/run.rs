@@ -270,6 +270,12 @@ impl EditSession {
             return Ok("a promoted thread is still worked on".to_owned());
         }
         if !matches!(goal, Goal::Jump(_)) && self.rng.once_in(6) {
+            let Some(to) = self.model.threads[at].alone(matches!(goal, Goal::Undo(..))) else {
+                return Ok("only files could move".to_owned());
+            };
+            if to == 1 && self.model.threads[at].is_promoted {
+                return Ok("a promoted thread is still worked on".to_owned());
+            }
             let alone = MoveOptions { scope: Scope::Conversation, ..MoveOptions::default() };
             self.working_copy.go(id, goal, Caller::human(), alone)?;
             self.model.go_alone(at, to);

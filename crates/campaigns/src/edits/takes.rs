@@ -9,6 +9,20 @@ use super::replay::FileChange;
 use super::take_history::TakeEvent;
 
 impl Thread {
+    /// The target of an undo or redo of the conversation alone, which skips restores of files.
+    pub(super) fn alone(&self, back: bool) -> Option<usize> {
+        let mut from = self.head().position;
+        loop {
+            let to = if back { self.undo_from(from)? } else { self.redo_from(from)? };
+            let (newer, older) = if back { (from, to) } else { (to, from) };
+            let mut passed = self.way(newer).into_iter().take_while(|version| *version != older);
+            if passed.any(|version| !self.operation(version).restores) {
+                return Some(to);
+            }
+            from = to;
+        }
+    }
+
     /// The take whose files are in the folder.
     pub(super) fn in_folder(&self) -> usize {
         self.in_folder_at(self.version())

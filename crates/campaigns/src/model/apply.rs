@@ -195,7 +195,9 @@ fn meaning(error: &ChangeError) -> Result<ExpectedRefusal, BoxError> {
         ChangeError::NothingToUndo => ExpectedRefusal::NothingToUndo,
         ChangeError::NothingToRedo => ExpectedRefusal::NothingToRedo,
         ChangeError::TooDeep(_) => ExpectedRefusal::TooDeep,
-        ChangeError::NoSuchVersion { .. } => ExpectedRefusal::NoSuchVersion,
+        ChangeError::NoSuchVersion { .. } | ChangeError::NoSuchTakeThen { .. } => {
+            ExpectedRefusal::NoSuchVersion
+        }
         ChangeError::Refused(refusal) => match refusal {
             CommandError::NoSuchTake => ExpectedRefusal::NoSuchTake,
             CommandError::NoSuchEntry => ExpectedRefusal::NoSuchEntry,

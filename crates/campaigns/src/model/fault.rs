@@ -34,6 +34,8 @@ pub enum ModelFault {
     ChangesJoinUndoneTurns,
     /// Redo ignores the order of steps when one move undid several chains.
     RedoIgnoresTheOrder,
+    /// A redo continues to the end of a turn, although the undo started inside it.
+    RedoGoesBeyondTheUndo,
     /// A jump does not move takes that it passes.
     JumpIgnoresPassedTakes,
     /// A jump back ends redo.
@@ -50,7 +52,7 @@ pub enum ModelFault {
 
 impl ModelFault {
     /// Every variant.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::DeleteRemovesTheNextEntry,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
@@ -65,6 +67,7 @@ impl ModelFault {
         Self::DraftChangesStaySeparate,
         Self::ChangesJoinUndoneTurns,
         Self::RedoIgnoresTheOrder,
+        Self::RedoGoesBeyondTheUndo,
         Self::JumpIgnoresPassedTakes,
         Self::JumpEndsRedo,
         Self::StaleCallersAreAccepted,

@@ -193,20 +193,19 @@ impl ReferenceThread {
             undone_changes: Vec::new(),
             chains,
             turn,
-            time: now.max(head.time),
+            time: now,
         });
     }
 
     /// Adds a saved name.
     pub fn note(&mut self, turn: u64, now: i64) {
         let head = self.head().clone();
-        let time = now.max(head.time);
         self.log.push(LogEntry {
             event: Event::Moved,
             owner: None,
             undone_changes: Vec::new(),
             turn,
-            time,
+            time: now,
             ..head
         });
     }
@@ -221,7 +220,7 @@ impl ReferenceThread {
                 chains.insert(owner, ChainPosition { since: version, ..at });
             }
         }
-        let time = now.max(head.time);
+        let time = now;
         self.log.push(LogEntry {
             digest: way.picture.digest(),
             active: way.picture.active,

@@ -104,7 +104,7 @@ impl Run {
         let clock = Arc::new(ManualClock::new(options.seed));
         let mut rng = Rng::new(options.seed);
         // Some runs limit the undo depth.
-        let depth = rng.once_in(4).then_some(40);
+        let depth = rng.once_in(4).then_some(20);
         let rules = Rules { typing_pause: TYPING_PAUSE, depth };
         let timeline =
             Timeline::open_with(scratch.path(), rules, clock.clone()).map_err(CampaignError::trouble)?;

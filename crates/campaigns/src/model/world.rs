@@ -262,7 +262,7 @@ impl World {
             let gone = (0..count).all(|_| walk.step(unit, back));
             let refused = if !gone {
                 if back { ExpectedRefusal::NothingToUndo } else { ExpectedRefusal::NothingToRedo }
-            } else if back && self.depth.is_some_and(|depth| walk.ahead() > depth) {
+            } else if back && self.depth.is_some_and(|depth| walk.turns_ahead() > depth) {
                 ExpectedRefusal::TooDeep
             } else {
                 reached = Some(walk);

@@ -229,7 +229,8 @@ impl TurnKillRun {
             &["resume", "--approve", "all"],
             &["stop"],
             &["run", "--approve", "all", "say something else"],
-            &["undo"],
+            // The tool was killed, so that its changes may be the user's.
+            &["undo", "--shared"],
         ];
         let way = self.rng.index(5).saturating_sub(1);
         if way == 0 {

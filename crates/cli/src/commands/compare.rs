@@ -67,10 +67,7 @@ impl Arguments {
         let mut comparison = compare(&reader, thread.summary.id, [&one, &other], &prices)?;
         // The active take's files are in the folder; recording them picks up hand edits.
         for side in &mut comparison.sides {
-            if side.take == state.active
-                && context.config.files.enabled
-                && context.worktree_of(thread.summary.id)?.is_none()
-            {
+            if side.take == state.active && context.worktree_of(thread.summary.id)?.is_none() {
                 side.files = Some(
                     context
                         .working_copy_of(thread.summary.id)?

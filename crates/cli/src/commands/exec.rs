@@ -84,7 +84,7 @@ impl Arguments {
         };
         let answer = Answer { exit: ended.code(), recorded };
         if context.general.json {
-            context.answer(&answer, |_, _| Ok(()))?;
+            context.report(&answer, |_, _| Ok(()))?;
         } else if !context.general.quiet {
             // Standard output belongs to the command.
             write_report(&mut stderr(context.general.color), context, &answer.recorded.files)?;

@@ -19,7 +19,8 @@ Examples:
   retake jump \"before the rewrite\"
   retake save --list                      saved versions, newest first
 
-A name can be reused; `retake jump` then goes to the newest version with that name.")]
+A name can be reused; `retake jump` then goes to the newest version with that name. Numbers, `folder`, and names that begin
+with `take:` or `turn:` are refused, because they mean something else where a version is expected.")]
 pub(crate) struct Arguments {
     /// Name of the version.
     #[arg(required_unless_present = "list")]
@@ -39,8 +40,8 @@ impl Arguments {
         };
         let name = given.trim().to_owned();
         let (id, expect) = (thread.summary.id, self.target.expect);
-        let files = context.config.files.enabled.then(|| context.file_options());
-        let place = (files.as_ref(), context.worktree_of(id)?);
+        let files = context.file_options();
+        let place = (Some(&files), context.worktree_of(id)?);
         let done = context.timeline()?.save(id, given, context.caller(id, expect)?, place)?;
         context.warn_of_budget();
         context.report(&done, |out, styles| {

@@ -121,7 +121,7 @@ pub(crate) fn words(reason: ExclusionReason) -> &'static str {
         ExclusionReason::Special => "pipe, socket or device",
         ExclusionReason::Unreadable => "not readable",
         ExclusionReason::Changing => "kept changing while it was read",
-        ExclusionReason::Repository => "belongs to version control",
+        ExclusionReason::Repository => "belongs to version control or to Retake",
         ExclusionReason::InvalidName => "the name cannot be restored",
         ExclusionReason::Mounted => "another file system",
         ExclusionReason::OtherProject => "another project, or the worktree of a take",

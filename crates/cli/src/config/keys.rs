@@ -62,7 +62,7 @@ pub(crate) const KEYS: [Key; 24] = [
         name: "history.depth",
         value_type: ValueType::Number,
         default: Some("0"),
-        purpose: "how many changes undo can reach; 0 for all",
+        purpose: "how many turns undo can reach; 0 for all",
     },
     Key {
         name: "history.typing_pause_ms",
@@ -86,7 +86,7 @@ pub(crate) const KEYS: [Key; 24] = [
         name: "files.enabled",
         value_type: ValueType::Flag,
         default: Some("true"),
-        purpose: "whether switching takes moves files; undo and redo always do",
+        purpose: "whether making another take active moves files; undo and redo always do",
     },
     Key {
         name: "files.confirm",

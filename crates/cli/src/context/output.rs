@@ -8,7 +8,8 @@ use retake_timeline::ProjectChange;
 use serde::Serialize;
 
 use super::Context;
-use crate::failure::Failure;
+use crate::arguments::Effect;
+use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 use crate::ui::json;
 use crate::ui::pager::{Pager, Paging, ignore_closed_pipe};
@@ -67,7 +68,24 @@ impl Context {
         if self.general.quiet && !self.general.json {
             return Ok(());
         }
-        self.answer(value, text)
+        self.answer(value, text).map_err(|failure| self.not_written(failure, value))
+    }
+
+    /// The failure to write the answer of a command that was carried out. Nobody should repeat it because of that.
+    fn not_written(&self, failure: Failure, answer: &impl Serialize) -> Failure {
+        if self.general.effect == Effect::Preview {
+            return failure;
+        }
+        let message =
+            format!("the command was carried out, but its answer could not be written: {}", failure.message);
+        let mut failure = Failure::new(Code::AnswerNotWritten, message);
+        let answer = serde_json::to_value(answer).unwrap_or_default();
+        for name in ["thread", "version", "operation"] {
+            if let Some(value) = answer.get(name).filter(|value| !value.is_null()) {
+                failure = failure.with(name, value.clone());
+            }
+        }
+        failure
     }
 
     /// Prints a note on standard error, in text mode.

@@ -88,3 +88,32 @@ fn an_import_of_a_new_thread_names_the_command_that_brings_its_files() {
     // Nothing to bring: a thread without files, and one that is here already.
     assert!(!there.run(&["import", &export]).stderr.contains("No file was written"));
 }
+
+#[test]
+fn edits_after_a_killed_turn_are_asked_about_and_exec_reports_its_own_changes() {
+    let sandbox = sandbox();
+    sandbox.write("mine", "0\n");
+    let mut killed = std::process::Command::new(retake_testing::program())
+        .args(["run", "--approve", "all", "run echo 1 > tool; sleep 60"])
+        .current_dir(sandbox.project())
+        .env_clear()
+        .envs(sandbox.environment())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program was just built");
+    while sandbox.read("tool").is_none_or(|text| text.is_empty()) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    killed.kill().expect("it runs");
+    killed.wait().expect("it was killed");
+    sandbox.write("mine", "by hand\n");
+    let ran = sandbox.done(&["exec", "--json", "--", "sh", "-c", "echo 1 > command"]);
+    let ran: serde_json::Value = serde_json::from_str(&ran).expect("JSON");
+    assert_eq!(ran["files"]["paths"][0]["path"], json!("command"), "{ran}");
+    assert_eq!(ran["files"]["paths"].as_array().map(Vec::len), Some(1), "{ran}");
+    let (code, error) = sandbox.refused(&["undo"]);
+    assert_eq!((code, &error["code"]), (5, &json!("conflict")), "{error}");
+    assert!(error["message"].to_string().contains("mine"), "{error}");
+    assert_eq!(sandbox.read("mine").as_deref(), Some("by hand\n"));
+}

@@ -48,8 +48,8 @@ fn files_of_two_roots_move_together() {
     // The files of a removed root are not changed, and the report names them.
     assert!(sandbox.done(&["project", "root", "list"]).starts_with("lib  "));
     sandbox.done(&["project", "root", "remove", "lib"]);
-    sandbox.done(&["undo", "--conversation"]);
-    for undo in [&["undo", "--dry-run"][..], &["undo"]] {
+    // Undoes the restore and the command.
+    for undo in [&["undo", "2", "--dry-run"][..], &["undo", "2"]] {
         let undone = sandbox.json(undo);
         let paths = undone["files"]["paths"].as_array().expect("paths");
         let missing = paths

@@ -1,6 +1,7 @@
 //! Tests of the commands with the real program, in temporary folders.
 
 mod agent_commands;
+mod answers;
 mod bounded;
 mod drafts;
 mod exec;

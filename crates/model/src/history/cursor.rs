@@ -16,7 +16,7 @@ mod jump;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LogStep, OperationLog, Unit, distance, next_on, steps_between, take_position, thread_position};
+use super::{LogStep, OperationLog, Unit, next_on, steps_between, take_position, thread_position};
 use crate::id::TakeId;
 use crate::operation::{ChainMoves, ChainPosition, ChainRun, TakePosition, Version};
 
@@ -102,6 +102,11 @@ impl HistoryCursor {
         self.view.take
     }
 
+    /// Whether the take in view is not the active one, so that it moves without the thread's switches.
+    pub fn stays_in_take(&self) -> bool {
+        self.view.worktree
+    }
+
     /// Returns the newest change that can be undone from here; before a take's first change, the version
     /// directly before it.
     pub fn position<L: OperationLog>(&mut self, log: &L) -> Result<Version, L::Error> {
@@ -127,10 +132,21 @@ impl HistoryCursor {
         &self.route
     }
 
-    /// Returns the number of changes that redo needs to reach the tips.
-    pub fn distance<L: OperationLog>(&mut self, log: &L) -> Result<u64, L::Error> {
-        let take = self.take(log)?;
-        Ok(distance(log, take)? + distance(log, self.thread)?)
+    /// Whether more turns than that are undone between here and the tips.
+    pub fn is_deeper_than<L: OperationLog>(&mut self, log: &L, turns: u64) -> Result<bool, L::Error> {
+        let mut passed = BTreeSet::new();
+        for at in [self.take(log)?, self.thread] {
+            let mut version = at.tip;
+            while version != at.position && version != 0 {
+                let step = log.step(version)?;
+                passed.insert(step.turn);
+                if passed.len() as u64 > turns {
+                    return Ok(true);
+                }
+                version = step.place.parent;
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the position of the thread's chain if the next operation makes the move.
@@ -209,6 +225,7 @@ impl HistoryCursor {
             return Ok(false);
         };
         let turn = log.step(first)?.turn;
+        let undone = self.undone(log, chain)?;
         self.pass(log, first, chain, direction)?;
         if unit == Unit::Operation {
             return Ok(true);
@@ -217,7 +234,9 @@ impl HistoryCursor {
             let candidates = self.candidates(log, direction)?;
             let mut same = None;
             for (at, (version, chain)) in candidates.iter().copied().enumerate() {
-                let is_same = log.step(version)?.turn == turn;
+                // A redo returns to where the undo started, which may be inside a turn. Another redo goes on.
+                let is_same = log.step(version)?.turn == turn
+                    && (direction == Direction::Back || self.undone(log, chain)? == undone);
                 if is_same
                     && (at == 0 || !self.must_wait(log, (version, chain), candidates[0].0, direction)?)
                 {
@@ -229,6 +248,14 @@ impl HistoryCursor {
             self.pass(log, version, chain, direction)?;
         }
         Ok(true)
+    }
+
+    /// The move that undid the next step of a chain.
+    fn undone<L: OperationLog>(&mut self, log: &L, chain: Chain) -> Result<Version, L::Error> {
+        Ok(match chain {
+            Chain::Take => self.take(log)?.undone,
+            Chain::Thread => self.thread.undone,
+        })
     }
 
     /// Whether a step of a turn must wait although it is next in its chain, because a step of another turn

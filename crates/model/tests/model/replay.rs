@@ -252,7 +252,11 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let counted = CountingMemory { memory: &world.memory, read: std::cell::Cell::new(0) };
     let step = FileStep::new;
     let undo = ReplayPlan::of(vec![step(full, empty)]);
-    let redo = ReplayPlan { back: vec![step(empty, full)], ..ReplayPlan::of(vec![step(empty, full)]) };
+    let redo = ReplayPlan {
+        back: vec![step(empty, full)],
+        only_back: true,
+        ..ReplayPlan::of(vec![step(empty, full)])
+    };
     for (present, way) in [(full, undo), (empty, redo)] {
         let mut additions = Additions::new(&counted);
         let present = load(&counted, present).expect("just created");
@@ -282,6 +286,7 @@ fn time_of_deep_folders(depth: usize) -> std::time::Duration {
     let undo = ReplayPlan::of(vec![FileStep::new(full, empty)]);
     let redo = ReplayPlan {
         back: vec![FileStep::new(empty, full)],
+        only_back: true,
         ..ReplayPlan::of(vec![FileStep::new(empty, full)])
     };
     let run = |_| {

@@ -200,6 +200,13 @@ pub enum FileError {
          with --conversation"
     )]
     Elsewhere,
+    /// Changes of a worktree's take were made in the project's folder.
+    #[error(
+        "some of these changes were made in the project's folder, before take {0:?} had this worktree; remove the worktree \
+         with `retake worktree remove`, switch to the take there and repeat this, or move only the conversation with \
+         --conversation"
+    )]
+    InProjectFolder(String),
     /// A turn is running in the take whose files are in the folder.
     #[error(
         "a turn is running in take {0:?}, whose files are in this folder; wait for it, or end it with `retake stop`"
@@ -261,8 +268,8 @@ pub enum FileError {
     MoveUnfinished(PathBuf),
     /// Another run may have made the changes.
     #[error(
-        "{} changed while another command or tool ran in the folder, or by a thread that this one is a copy of, so it \
-         is not this thread's change alone; nothing was done. Look at it with --dry-run, and pass --shared to undo it \
+        "{} changed while another command or tool ran in the folder, or before the end of a killed one was noticed, or by \
+         a thread that this one is a copy of, so it may not be this thread's change alone; nothing was done. Look at it with --dry-run, and pass --shared to undo it \
          too (`shared` over HTTP)",
         first_paths(.0)
     )]
@@ -285,7 +292,7 @@ pub enum FileError {
         folder: PathBuf,
     },
     /// Files are not captured.
-    #[error("files are not captured here; set files.enabled in the configuration to enable this")]
+    #[error("files are not captured here")]
     FilesDisabled,
     /// The command changed nothing.
     #[error("nothing to do")]

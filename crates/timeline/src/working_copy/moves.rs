@@ -5,6 +5,7 @@ use retake_model::intent::WorktreeTake;
 use retake_model::merge::MergeLabels;
 use retake_model::object::load;
 use retake_model::replay;
+use retake_model::state::ThreadState;
 use retake_store::Queries;
 use serde::Serialize;
 
@@ -75,7 +76,7 @@ impl WorkingCopy {
             _ => goal.destination(queries, row.number, head.version, rules, view)?,
         };
         let steps = match goal {
-            Goal::Jump(version) if scope == Scope::Both => {
+            Goal::Jump(version) => {
                 let changes = FolderChanges::since(queries, (row.number, head.version), version, here)?;
                 replay::ReplayPlan { passed: changes.passed(), ..replay::ReplayPlan::of(changes.steps()) }
             }
@@ -88,7 +89,14 @@ impl WorkingCopy {
             .filter_map(|folder| folder.worktree.filter(of_thread).map(|worktree| worktree.take))
             .collect();
         if route::is_elsewhere(queries, row.number, way.cursor.route(), here, &open)? {
-            return Err(FileError::Elsewhere);
+            return Err(match here {
+                FolderKind::Project => FileError::Elsewhere,
+                FolderKind::Worktree(take) => {
+                    let state: ThreadState = load(queries, head.after)?;
+                    let name = state.take(queries, take)?.map(|take| take.name).unwrap_or_default();
+                    FileError::InProjectFolder(name)
+                }
+            });
         }
         Ok((PendingOperation::Move { goal, way }, steps))
     }

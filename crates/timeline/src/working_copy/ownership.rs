@@ -5,6 +5,7 @@
 //!   `write` and `edit` run                the paths in their calls are theirs; the rest as if they did not run
 //!   one command or shell tool runs        that run
 //!   several run at once                   shared: the author is unknown, and an undo asks first
+//!   it was killed before it recorded      that run, but shared: the user may have made the change since
 //! ```
 
 use std::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub(super) struct Share {
     pub(super) owner: Owner,
     /// Other runs that may have made them; empty if the author is certain.
     pub(super) others: Vec<FolderRun>,
+    /// Whether the run was killed, so that the user may have made them since.
+    pub(super) killed: bool,
     pub(super) paths: Vec<PathReport>,
 }
 
@@ -51,8 +54,13 @@ pub(super) enum Recorder {
     Author(Option<TurnId>),
 }
 
-/// Divides changes among their possible authors: the user's first, the caller's last.
-pub(super) fn divide(found: &[PathReport], runs: &[FolderRun], recorder: Recorder) -> Vec<Share> {
+/// Divides changes among their possible authors: the user's first, the caller's last. `dead` are the runs whose process
+/// has ended without recording its changes.
+pub(super) fn divide(
+    found: &[PathReport],
+    (runs, dead): (&[FolderRun], &[TurnId]),
+    recorder: Recorder,
+) -> Vec<Share> {
     let is_own = |run: &&FolderRun| recorder == Recorder::Author(Some(run.turn));
     let own = runs.iter().find(is_own);
     let others: Vec<&FolderRun> = runs.iter().filter(|run| !is_own(run)).collect();
@@ -61,7 +69,10 @@ pub(super) fn divide(found: &[PathReport], runs: &[FolderRun], recorder: Recorde
         let (owner, others) = owner(changed, own, &others, recorder);
         match shares.iter_mut().find(|share| share.owner == owner && share.others == others) {
             Some(share) => share.paths.push(changed.clone()),
-            None => shares.push(Share { owner, others, paths: vec![changed.clone()] }),
+            None => {
+                let killed = matches!(&owner, Owner::Run(run) if dead.contains(&run.turn));
+                shares.push(Share { owner, others, killed, paths: vec![changed.clone()] });
+            }
         }
     }
     shares.sort_by_key(|share| match share.owner {

@@ -18,7 +18,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::intent::{FolderRecord, FolderRun};
 use retake_model::operation::Version;
 use retake_model::path::RootPath;
-use retake_store::Queries;
+use retake_store::{Queries, WriteTransaction};
 use retake_workspace::snapshot::Options;
 
 use super::execute::ExecutedMove;
@@ -27,9 +27,9 @@ use super::report::{FileReport, of_plan};
 use super::resolve_request::{self, ResolvedRequest};
 use super::take_folder::TakeFolder;
 use super::{FileError, MoveOptions, PlanOutcome, Preview, Scope, SharedChanges, WorkingCopy, Worktree};
-use crate::write::change::{head_of, stays_in_background};
-use crate::write::moves::RouteFiles;
-use crate::{Caller, ChangeError, Command, Goal, HistoryMove, Timeline};
+use crate::write::change::{Head, head_of, stays_in_background};
+use crate::write::moves::{Destination, RouteFiles};
+use crate::{Caller, ChangeError, ChangeOutcome, Command, Goal, HistoryMove, Timeline};
 
 /// A request to plan.
 #[derive(Clone, Debug)]
@@ -505,6 +505,18 @@ impl PlannedRequest {
             _ => {}
         }
         let way = pending_operation.way().cloned();
+        if let (PlanRequest::Move(Goal::Jump(_)), Some(way)) = (&self.request, &way)
+            && moving == 0
+            && way.cursor.route().is_empty()
+        {
+            let paths = of_plan(&plan, None);
+            let report = FileReport::new(present.id, present.id, paths, session.recovered);
+            return self.moved(
+                Destination { steps: 0, ..way.clone() },
+                (self.unchanged()?, Vec::new()),
+                report.in_folder(working_copy),
+            );
+        }
         let composing = pending_operation.composing(self, moving);
         let carried = session.execute(thread, &present, plan, &self.caller, composing);
         let ExecutedMove { done, also, report } = match carried {
@@ -512,7 +524,29 @@ impl PlannedRequest {
             other => other?,
         };
         let report = FileReport { files_unknown, ..report.in_folder(working_copy) };
-        let Some(way) = way else { return Ok(PlanOutcome::done(Some(done), Some(report))) };
+        match way {
+            Some(way) => self.moved(way, (done, also), report),
+            None => Ok(PlanOutcome::done(Some(done), Some(report))),
+        }
+    }
+
+    /// The thread without a new operation.
+    fn unchanged(&self) -> Result<ChangeOutcome, FileError> {
+        let thread = self.thread;
+        let read = move |writing: &WriteTransaction<'_>| -> Result<ChangeOutcome, FileError> {
+            Ok(Head::any_version(writing, thread)?.unchanged())
+        };
+        Ok(self.timeline.store.write(read)?)
+    }
+
+    /// The outcome of a move with files.
+    fn moved(
+        &self,
+        way: Destination,
+        (done, also): (ChangeOutcome, Vec<ThreadId>),
+        report: FileReport,
+    ) -> Result<PlanOutcome, FileError> {
+        let thread = self.thread;
         let undo_status = self.timeline.read()?.history(thread).in_take(self.take).undo_status()?;
         let (position, can_undo, can_redo) =
             (undo_status.position, undo_status.can_undo, undo_status.can_redo);

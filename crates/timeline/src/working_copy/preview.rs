@@ -313,7 +313,8 @@ fn conversation_move(
     let (row, head) = crate::write::change::head_of(queries, order.thread)?;
     let state: ThreadState = load(queries, head.after)?;
     let view = view_of(queries, order.thread, &state, order.take)?;
-    let way = goal.destination(queries, row.number, head.version, order.timeline.rules, view)?;
+    let (log, rules, files) = ((row.number, head.version), order.timeline.rules, order.route_files);
+    let way = goal.destination_of_conversation(queries, log, rules, view, files)?;
     order.route_files.check(queries, row.number, &state, &way)?;
     Ok(PendingOperation::Move { goal, way })
 }

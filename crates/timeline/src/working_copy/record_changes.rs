@@ -64,8 +64,8 @@ impl WorkingCopy {
     }
 
     /// Marks the caller (a tool, the agent, a client) as running in the folder, in the named turn. Records earlier
-    /// manual edits first. If the caller's process is killed, its changes are still attributed to it;
-    /// [`WorkingCopy::record_as_caller`] ends the run.
+    /// manual edits first. If the caller's process is killed, its changes are still attributed to it, as shared: the user
+    /// may have changed files since. [`WorkingCopy::record_as_caller`] ends the run.
     pub fn mark_running(
         &self,
         thread: ThreadId,
@@ -329,7 +329,7 @@ impl ChangesToRecord {
             Attribution::User => Recorder::Observer,
             Attribution::Caller => Recorder::Author(caller.turn),
         };
-        let shares = divide(&found, &runs, recorder);
+        let shares = divide(&found, (&runs, &dead), recorder);
         let published = publish_shares(writing, folder_state, clock, (before, id), &shares, (at, &caller))?;
         let version = published.iter().flatten().last().map_or(here, |done| done.version);
         let done = published.into_iter().flatten().last();
@@ -379,7 +379,8 @@ pub(super) fn publish_shares(
         let composer = Composer { writing, at: &at, caller: &caller, clock, rules: Rules::default() };
         let composed = composer.same_state(kind)?;
         let files = folder_state.change(before, after, take);
-        let (done, _) = finish(writing, &at, with_files(composed, files).shared_with(&share.others))?;
+        let composed = with_files(composed, files).shared_with(&share.others, share.killed);
+        let (done, _) = finish(writing, &at, composed)?;
         published.push((at.row.summary.id == thread).then_some(done));
         before = after;
     }
@@ -404,14 +405,14 @@ pub(super) fn with_files<'writing, 'transaction>(
 }
 
 impl ComposedOperation<'_, '_> {
-    /// Marks an operation as shared if another run may have made the change.
-    pub(super) fn shared_with(mut self, others: &[FolderRun]) -> Self {
+    /// Marks an operation as shared if another run, or after a killed one the user, may have made the change.
+    pub(super) fn shared_with(mut self, others: &[FolderRun], killed: bool) -> Self {
         let operation = &mut self.operation;
         let take = operation.files.map(|files| files.take);
         let with_it = |run: &FolderRun| {
             run.thread == operation.thread && Some(run.take) == take && run.turn == operation.turn
         };
-        let shared = !others.iter().all(with_it);
+        let shared = killed || !others.iter().all(with_it);
         if let Some(files) = operation.files.as_mut().filter(|_| shared) {
             files.shared = Some(ConcurrentChange::OtherRuns);
         }

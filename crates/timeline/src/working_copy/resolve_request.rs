@@ -117,7 +117,7 @@ impl PlannedRequest {
     ) -> Result<Vec<FileStep>, FileError> {
         let Some(way) = pending_operation.way() else { return Ok(Vec::new()) };
         let row = queries.thread(self.thread)?.ok_or(ChangeError::NoSuchThread(self.thread))?;
-        if let (PlanRequest::Move(Goal::Jump(version)), Scope::Both) = (&self.request, self.options.scope) {
+        if let PlanRequest::Move(Goal::Jump(version)) = &self.request {
             let head = queries.last_operation(&row)?.operation.version;
             let changes = FolderChanges::since(queries, (row.number, head), *version, working_copy.here())?;
             return Ok(changes.shared());

@@ -47,7 +47,9 @@ pub(super) fn steps_between(
         }
         walk.pass(*step)?;
     }
-    Ok(ReplayPlan { back, ..ReplayPlan::of(steps) })
+    // What an undo left, because the user had changed it, a redo leaves too. The next undo tries again.
+    let only_back = route.iter().all(|step| matches!(step, RouteStep::Forward(_)));
+    Ok(ReplayPlan { back, only_back, ..ReplayPlan::of(steps) })
 }
 
 /// A take on one side of a switch, and the position of its chain at that time.

@@ -49,7 +49,9 @@ impl WorkingCopy {
             if operation.version <= since {
                 break;
             }
-            if operation.turn == turn && self.here().holds(&files) {
+            // Its changes may belong to an unfinished turn of the take, with which they are undone.
+            let is_last = recorded.operation.as_ref().is_some_and(|last| last.version == operation.version);
+            if (operation.turn == turn || is_last) && self.here().holds(&files) {
                 parts.push(operation);
             }
         }

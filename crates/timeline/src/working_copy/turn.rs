@@ -130,7 +130,7 @@ impl WorkingCopy {
         self.sync_changes(&taken, (id, &objects), true)?;
         let stored = Arc::clone(&taken);
         let (clock, rules) = (self.timeline.clock.clone(), self.timeline.rules);
-        let (caller, advance) = (caller.clone(), advance.clone());
+        let (caller, advance, dead) = (caller.clone(), advance.clone(), self.ended_runs()?);
         let (done, paths) = self.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
             writing.put_contents(&objects, clock.now())?;
@@ -139,7 +139,7 @@ impl WorkingCopy {
             let left = runs.iter().filter(|run| run.turn != advance.turn).cloned().collect();
             folder_state.write_record(writing, id, left)?;
             let (before, found) = before.unwrap_or((id, Vec::new()));
-            let mut shares = divide(&found, &runs, Recorder::Author(Some(advance.turn)));
+            let mut shares = divide(&found, (&runs, &dead), Recorder::Author(Some(advance.turn)));
             let own = shares.pop_if(|share| share.owner == Owner::Caller);
             // Changes by others are recorded under their authors, before those of the tool.
             let between = match (&own, shares.is_empty()) {
@@ -163,7 +163,7 @@ impl WorkingCopy {
             let (composed, paths) = match own {
                 Some(own) => {
                     let composed = with_files(composed, folder_state.change(between, id, take));
-                    (composed.shared_with(&own.others), count(&own.paths))
+                    (composed.shared_with(&own.others, own.killed), count(&own.paths))
                 }
                 None => (composed, 0),
             };

@@ -138,7 +138,8 @@ impl Timeline {
                 {
                     return Ok(None);
                 }
-                let way = goal.destination(writing, start.row.number, head, rules, view)?;
+                let log = (start.row.number, head);
+                let way = goal.destination_of_conversation(writing, log, rules, view, files)?;
                 if way.cursor.route().is_empty() {
                     let nothing = Destination { steps: 0, ..way };
                     let done = start.unchanged();
@@ -154,6 +155,45 @@ impl Timeline {
             Ok(moved)
         })
     }
+}
+
+/// Rejects a jump in a take that is not the active one to a version from before the take. The thread does not move with
+/// such a take, so that the jump would end somewhere else.
+fn check_take_then(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    version: Version,
+    cursor: &HistoryCursor,
+) -> Result<(), ChangeError> {
+    let take = cursor.view();
+    let state = |version: Version| -> Result<ThreadState, ChangeError> {
+        let missing = || StoreError::Damaged(format!("operation {version} is missing"));
+        Ok(load(queries, queries.operation(thread, version)?.ok_or_else(missing)?.operation.after)?)
+    };
+    if !cursor.stays_in_take() || state(version)?.take(queries, take)?.is_some() {
+        return Ok(());
+    }
+    let log = queries.log(thread);
+    let mut first = thread_position(&log.step(head)?, head).position;
+    while first > 1 && log.step(first)?.created_take != Some(take) {
+        first = log.step(first)?.place.parent;
+    }
+    let take = state(head)?.take(queries, take)?.map(|take| take.name).unwrap_or_default();
+    Err(ChangeError::NoSuchTakeThen { take, asked: version, first })
+}
+
+/// Returns whether any step of a route is more than a move of files. A move of only the conversation skips other steps,
+/// which it would pass without effect.
+fn changes_conversation(queries: &Queries<'_>, thread: i64, route: &[RouteStep]) -> Result<bool, StoreError> {
+    for step in route {
+        let found = queries.operation(thread, step.version())?;
+        let kind = found.map(|found| found.operation.kind);
+        if !matches!(kind, Some(OperationKind::FilesMoved { .. } | OperationKind::FilesRestored { .. })) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What a move of only the conversation does about file changes on its route.
@@ -245,6 +285,22 @@ impl Goal {
         self.destination_from(queries, thread, head, rules, cursor, &|_| Ok(true))
     }
 
+    /// The destination of a move of the conversation. If files stay, moves of only the files do not count.
+    pub(crate) fn destination_of_conversation(
+        self,
+        queries: &Queries<'_>,
+        (thread, head): (i64, Version),
+        rules: Rules,
+        view: HistoryView,
+        files: RouteFiles,
+    ) -> Result<Destination, ChangeError> {
+        let counts = |route: &[RouteStep]| {
+            Ok(files != RouteFiles::Leave || changes_conversation(queries, thread, route)?)
+        };
+        let cursor = HistoryCursor::new(&queries.log(thread), head, view)?;
+        self.destination_from(queries, thread, head, rules, cursor, &counts)
+    }
+
     /// The destination from another cursor; counts only steps for which `counts` returns true.
     pub(crate) fn destination_from(
         self,
@@ -262,6 +318,7 @@ impl Goal {
                 return Err(ChangeError::NoSuchVersion { asked, current: head });
             }
             Self::Jump(version) => {
+                check_take_then(queries, thread, head, version, &cursor)?;
                 cursor.jump(&log, version)?;
                 let to = cursor.position(&log)?;
                 return Ok(Destination { cursor, from, to, steps: 1, now });
@@ -282,7 +339,7 @@ impl Goal {
                 cursor = past_restored_deletion(queries, thread, cursor)?;
             }
             if let (Self::Undo(..), Some(depth)) = (self, rules.depth)
-                && cursor.distance(&log)? > depth
+                && cursor.is_deeper_than(&log, depth)?
             {
                 if reached.is_none() {
                     return Err(ChangeError::TooDeep(depth));

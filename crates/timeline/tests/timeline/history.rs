@@ -153,6 +153,66 @@ fn depth_limits_undo_but_not_jump() {
     assert_eq!(world.texts(), ["one"]);
 }
 
+/// A prompt, an answer and the result of a tool in one turn.
+fn turn_of_three(world: &World, name: &str) {
+    let turn = retake_model::id::TurnId::generate(&mut world.timeline.fresh());
+    for part in ["prompt", "answer", "tool"] {
+        let text = format!("{name} {part}");
+        let entry = retake_model::entry::EntryVersion::from_text("User", &text, world.timeline.now());
+        let add = Command::AddEntries {
+            take: world.state().active,
+            at: retake_timeline::InsertPosition::End,
+            entries: vec![entry.into()],
+        };
+        let caller = Caller { turn: Some(turn), ..Caller::human() };
+        world.timeline.change(world.thread, add, caller).expect("an addition");
+    }
+}
+
+#[test]
+fn depth_counts_turns_and_not_their_operations() {
+    let world = World::with(Rules { typing_pause: 0, depth: Some(1) });
+    turn_of_three(&world, "one");
+    turn_of_three(&world, "two");
+    world.undo().expect("one turn is always possible");
+    assert_eq!(world.texts().len(), 3);
+    assert!(matches!(world.undo(), Err(ChangeError::TooDeep(1))));
+    world.redo().expect("a redo");
+    world.timeline.undo(world.thread, Unit::Operation, 3, Caller::human()).expect("the same turn in parts");
+    assert_eq!(world.texts().len(), 3);
+}
+
+#[test]
+fn a_redo_returns_to_where_the_undo_started_inside_a_turn() {
+    let world = World::new();
+    turn_of_three(&world, "one");
+    turn_of_three(&world, "two");
+    let all = world.texts();
+    let back =
+        |unit, steps| world.timeline.undo(world.thread, unit, steps, Caller::human()).expect("an undo");
+    let starts: [&dyn Fn(); 2] = [&|| drop(back(Unit::Operation, 2)), &|| {
+        drop(world.timeline.jump(world.thread, 5, Caller::human()).expect("a jump into the turn"))
+    }];
+    for start in starts {
+        start();
+        let (inside, state) = (world.texts(), world.state());
+        assert_eq!(inside.len(), 4);
+        for steps in 1..=2 {
+            back(Unit::Turn, steps);
+            for _ in 0..steps {
+                world.redo().expect("a redo of the undo");
+            }
+            assert_eq!((world.texts(), world.state()), (inside.clone(), state.clone()), "{steps}");
+        }
+        back(Unit::Turn, 2);
+        world.timeline.redo(world.thread, Unit::Turn, 2, Caller::human()).expect("a redo of both turns");
+        assert_eq!(world.texts(), inside);
+        world.redo().expect("a redo of the rest of the turn");
+        assert_eq!(world.texts(), all);
+        assert!(world.redo().is_err(), "nothing is left");
+    }
+}
+
 #[test]
 fn saving_a_version_is_not_an_undo_step() {
     let world = World::saying(&["one"]);

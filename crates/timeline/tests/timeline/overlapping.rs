@@ -157,8 +157,33 @@ fn changes_of_a_killed_command_belong_to_it() {
     next.end();
     world.undo();
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["killed"]);
-    world.undo();
+    // The user may have changed files after the command was killed.
+    let move_options = MoveOptions { shared: SharedChanges::Undo, ..MoveOptions::default() };
+    world.try_go(UNDO, move_options).expect("an undo that was asked for");
     assert!(world.files().is_empty());
+}
+
+#[test]
+fn changes_found_after_a_command_was_killed_are_asked_about_before_they_are_undone() {
+    let world = FileWorld::new();
+    world.write("mine", "0");
+    let killed = Exec::begin(&world);
+    world.write("command", "1");
+    // The process is gone, but nothing has recorded its changes yet.
+    drop(killed);
+    world.write("mine", "hand");
+    world.record_changes();
+    // Edits after that are the user's alone.
+    world.write("later", "hand");
+    let refused = world.try_go(UNDO, MoveOptions::default()).expect_err("it is asked about");
+    assert!(matches!(&refused, FileError::SharedChanges(paths) if paths.len() == 2), "{refused}");
+    let text = refused.to_string();
+    assert!(text.contains("command") && text.contains("mine") && text.contains("--shared"), "{text}");
+    assert_eq!(world.read("mine").as_deref(), Some("hand"));
+    let move_options = MoveOptions { shared: SharedChanges::Undo, ..MoveOptions::default() };
+    world.try_go(UNDO, move_options).expect("an undo that was asked for");
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["later", "mine"]);
+    assert_eq!(world.read("mine").as_deref(), Some("0"));
 }
 
 #[test]

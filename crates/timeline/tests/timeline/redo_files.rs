@@ -210,3 +210,79 @@ fn a_files_only_preview_is_refused_like_its_move() {
     assert!(matches!(plan, Err(FileError::NothingMoves)));
     assert!(matches!(world.try_go(undo, only), Err(FileError::NothingMoves)));
 }
+
+#[test]
+fn a_second_undo_reverts_files_that_the_first_one_left() {
+    // What the user puts into `b` before the first undo, between undo and redo, and after the redo; then the second
+    // undo must treat `b` like the first undo would.
+    type Edit = Option<&'static str>;
+    let cases: [(Edit, Edit, Edit, &str, bool); 4] = [
+        // The user brings back the content of the turn.
+        (Some("hand"), Some("agent"), None, "old", true),
+        (Some("hand"), None, Some("agent"), "old", true),
+        // The conflict is still there, and is reported again.
+        (Some("hand"), None, None, "hand", false),
+        (Some("hand"), Some("other"), None, "other", false),
+    ];
+    for (first, second, third, expected, is_written) in cases {
+        let world = FileWorld::new();
+        world.write("a", "old");
+        world.write("b", "old");
+        world.agent(|world| {
+            world.write("a", "agent");
+            world.write("b", "agent");
+        });
+        let edit = |text: Edit| text.into_iter().for_each(|text| world.write("b", text));
+        edit(first);
+        world.undo();
+        edit(second);
+        world.redo();
+        edit(third);
+        let case = (first, second, third);
+        let preview = world.preview(Goal::Undo(Unit::Turn, 1)).files.expect("files");
+        let report = world.undo();
+        assert_eq!(world.files(), files(&[("a", "old"), ("b", expected)]), "{case:?}");
+        for report in [&preview, &report] {
+            let outcome = outcome(report, "b");
+            assert_eq!(*outcome == Outcome::Written, is_written, "{case:?}: {outcome:?}");
+            assert_eq!(matches!(outcome, Outcome::Conflicted { .. }), !is_written, "{case:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_second_undo_of_two_turns_reverts_a_file_that_the_first_one_left() {
+    let world = FileWorld::new();
+    world.write("a", "0");
+    world.write("b", "0");
+    world.agent(|world| world.write("a", "1"));
+    world.agent(|world| world.write("b", "1"));
+    world.write("a", "hand");
+    world.go(Goal::Undo(Unit::Turn, 2));
+    world.go(Goal::Redo(Unit::Turn, 2));
+    world.write("a", "1");
+    world.go(Goal::Undo(Unit::Turn, 2));
+    assert_eq!(world.files(), files(&[("a", "0"), ("b", "0")]));
+}
+
+#[test]
+fn a_second_undo_reverts_a_file_that_was_ignored_during_the_first_one() {
+    let world = FileWorld::new();
+    world.write("a", "0");
+    world.write("b", "0");
+    world.agent(|world| {
+        world.write("a", "1");
+        world.write("b", "1");
+    });
+    world.write(".gitignore", "b\n");
+    world.undo();
+    assert_eq!(world.read("b").as_deref(), Some("1"));
+    world.remove(".gitignore");
+    let report = world.redo();
+    assert!(
+        report.paths.iter().all(|path| !matches!(path.outcome, Outcome::Conflicted { .. })),
+        "{report:?}"
+    );
+    world.undo();
+    assert_eq!(world.files(), files(&[("a", "0"), ("b", "0")]));
+}

@@ -164,3 +164,20 @@ fn an_undo_does_not_remove_the_take_that_it_names() {
     let again = takes.go(takes.other, UNDO, Scope::Conversation);
     assert!(matches!(again, Err(FileError::Change(ChangeError::NothingToUndo))), "{again:?}");
 }
+
+#[test]
+fn a_jump_in_another_take_to_a_version_from_before_the_take_is_refused() {
+    let takes = TwoTakes::new();
+    takes.say(takes.other, "a note");
+    let head = || takes.world.world.read().head(takes.world.world.thread).expect("a head").operation.version;
+    let before = head();
+    let jump = |version| takes.go(takes.other, Goal::Jump(version), Scope::Conversation);
+    let refused = jump(1).expect_err("the take did not exist");
+    let FileError::Change(ChangeError::NoSuchTakeThen { asked: 1, first, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(jump(first - 1).is_err());
+    assert_eq!(head(), before, "nothing was done");
+    jump(first).expect("the take's first version");
+    assert!(takes.preview(takes.other, Goal::Jump(1)).is_err());
+}

@@ -66,10 +66,14 @@ impl<'thread> HistoryWalk<'thread> {
         }
     }
 
-    /// Number of changes that can be redone.
-    pub fn ahead(&self) -> usize {
-        let count = |at: ChainPosition| self.thread.path(at.tip).len() - self.thread.path(at.position).len();
-        count(self.chain(Some(self.take))) + count(self.chain(None))
+    /// Number of turns that can be redone.
+    pub fn turns_ahead(&self) -> usize {
+        let chains = [self.chain(Some(self.take)), self.chain(None)];
+        let steps = chains.iter().flat_map(|at| {
+            let done = self.thread.path(at.position);
+            self.thread.path(at.tip).into_iter().filter(move |step| !done.contains(step))
+        });
+        steps.map(|step| self.thread.at(step).turn).collect::<BTreeSet<_>>().len()
     }
 
     /// Whether nothing can be redone in any take that an undo of this many steps passes.
@@ -209,13 +213,19 @@ impl<'thread> HistoryWalk<'thread> {
     pub fn step(&mut self, unit: Unit, back: bool) -> bool {
         let next = |walk: &Self| if back { walk.back() } else { walk.forward() };
         let Some(first) = next(self).first().copied() else { return false };
+        // A redo ends where the undo began.
+        let forgets = self.fault == Some(ModelFault::RedoGoesBeyondTheUndo);
+        let start = |walk: &Self, version| if back || forgets { 0 } else { walk.undone(version) };
+        let undone = start(self, first);
         self.pass(first, back);
         let turn = self.thread.at(first).turn;
         let whole = unit == Unit::Turn && !(back && self.fault == Some(ModelFault::UndoSplitsTurns));
         loop {
             let found = if whole { next(self) } else { Vec::new() };
             let same = found.iter().enumerate().find(|(at, version)| {
-                self.thread.at(**version).turn == turn && (*at == 0 || !self.waits(**version, back))
+                self.thread.at(**version).turn == turn
+                    && start(self, **version) == undone
+                    && (*at == 0 || !self.waits(**version, back))
             });
             let Some(version) = same.map(|(_, version)| *version) else { break };
             self.pass(version, back);
@@ -254,6 +264,9 @@ impl<'thread> HistoryWalk<'thread> {
     /// Jumps to the positions of all visible chains at a version.
     pub fn jump(&mut self, version: usize) -> Result<(), ExpectedRefusal> {
         if version == 0 || version > self.thread.version() {
+            return Err(ExpectedRefusal::NoSuchVersion);
+        }
+        if self.worktree && !self.thread.at(version).takes.contains(&self.take) {
             return Err(ExpectedRefusal::NoSuchVersion);
         }
         let (now, target) = (
