@@ -220,7 +220,6 @@ impl ReferenceThread {
                 chains.insert(owner, ChainPosition { since: version, ..at });
             }
         }
-        let time = now;
         self.log.push(LogEntry {
             digest: way.picture.digest(),
             active: way.picture.active,
@@ -232,7 +231,7 @@ impl ReferenceThread {
             undone_changes: way.undone_changes,
             chains,
             turn,
-            time,
+            time: now,
         });
     }
 

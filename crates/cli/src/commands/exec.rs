@@ -28,9 +28,9 @@ Examples:
   retake exec --by agent -- ./agent.sh \"tidy up\"
   retake undo                             undoes the command's changes and keeps yours
 
-Your earlier changes are recorded first, as yours. If Retake is killed, the next command still records the changes as
-the program's. Files that change while other commands or tools run are shared: undo asks before it reverts them.
-The exit code is that of the command, or 128 and the number of the signal that ended it. As with env and timeout, 127
+Your earlier changes are recorded first, as yours. If Retake is killed, the next command still records the changes as \
+the program's. Files that change while other commands or tools run are shared: undo asks before it reverts them. \
+The exit code is that of the command, or 128 and the number of the signal that ended it. As with env and timeout, 127 \
 means that the command was not found, 126 that it could not be started, and 125 that Retake itself failed.")]
 pub(crate) struct Arguments {
     /// Name of the author to record.

@@ -17,12 +17,12 @@ use crate::failure::Failure;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-    retake serve --open                       open the studio in your browser
-    retake serve                              listen on 127.0.0.1:7878, for this folder's project
-    retake serve --listen 127.0.0.1:0         use any free port
+  retake serve --open                       open the studio in your browser
+  retake serve                              listen on 127.0.0.1:7878, for this folder's project
+  retake serve --listen 127.0.0.1:0         use any free port
   curl -H \"Authorization: Bearer $(retake serve token)\" http://127.0.0.1:7878/v1/threads
-    retake serve link                         print a single-use login link for a browser
-    retake serve token --rotate               replace the token; old sessions end at once
+  retake serve link                         print a single-use login link for a browser
+  retake serve token --rotate               replace the token; old sessions end at once
 
 By default the server listens on this machine only. It always requires the token. GET /docs documents the API."
 )]
