@@ -124,7 +124,7 @@ fn not_recorded(mut failure: Failure, ended: Option<&ExitStatus>) -> Failure {
     let Some(ended) = ended else { return failure };
     failure.message = format!(
         "the command ran ({ended}), but its changes could not be recorded: {}\n\
-         Do not run it again: the next command in this folder records the changes as the command's.",
+         Do not run it again: the next command in this folder records its changes, and `retake undo --shared` undoes them.",
         failure.message
     );
     failure.with("exit", ended.code())
