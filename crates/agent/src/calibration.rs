@@ -55,9 +55,9 @@ impl Calibration {
         let continues = entries[at + 1..].iter().all(|(_, entry)| entry.blocks.iter().all(is_result));
         let messages = converse(&entries[at..=at]).messages;
         let tokens = |message| message_tokens(message, &|media, _| usual_picture_tokens(media));
-        let said = messages.iter().map(tokens).sum();
-        let output = Output::of(entry, usage).counted_again(said, continues, wire);
-        let answer = output.map_or((0, 0), |output| (output, said));
+        let answer_estimate = messages.iter().map(tokens).sum();
+        let output = Output::of(entry, usage).counted_again(answer_estimate, continues, wire);
+        let answer = output.map_or((0, 0), |output| (output, answer_estimate));
         // Prose counts as the conversation so far did, where that was less than estimated. It is not scaled up:
         // a higher count comes from instructions that the provider adds. Results of tools count as estimated.
         let share =
@@ -68,9 +68,9 @@ impl Calibration {
 
     /// The tokens of a request, given its estimate.
     pub(crate) fn apply(&self, estimate: u64) -> u64 {
-        let (output, said) = self.answer;
+        let (output, answer_estimate) = self.answer;
         let (known, known_estimate) =
-            (self.counted.saturating_add(output), self.estimated.saturating_add(said));
+            (self.counted.saturating_add(output), self.estimated.saturating_add(answer_estimate));
         let added = estimate.saturating_sub(known_estimate) as f64 * self.share;
         let tokens =
             known.saturating_add(added as u64).saturating_sub(known_estimate.saturating_sub(estimate));
@@ -101,8 +101,8 @@ impl Output {
     }
 
     /// The tokens that count again in the next request, which `continues` the turn or has a new prompt; `None`
-    /// if they are not known. `said` is the estimate for the answer.
-    fn counted_again(&self, said: u64, continues: bool, wire: Option<Wire>) -> Option<u64> {
+    /// if they are not known. `answer_estimate` is the estimate for the answer.
+    fn counted_again(&self, answer_estimate: u64, continues: bool, wire: Option<Wire>) -> Option<u64> {
         if continues {
             // Over this wire, only thoughts that were shown are sent again.
             let lost = wire == Some(Wire::Chat) && !self.thoughts && !self.beside;
@@ -110,7 +110,7 @@ impl Output {
             return Some(self.spoken.saturating_add(reasoning));
         }
         // A new prompt ends the reasoning. Reasoning that was not counted makes an answer much longer than it looks.
-        let plausible = said.saturating_mul(MOST_OFF).saturating_add(ROUNDING);
+        let plausible = answer_estimate.saturating_mul(MOST_OFF).saturating_add(ROUNDING);
         let known = self.reasoning.is_some() || (!self.thoughts && self.spoken <= plausible);
         known.then_some(self.spoken)
     }
@@ -153,15 +153,15 @@ mod tests {
         }
     }
 
-    /// The conversation after an answer of `said` estimated tokens, with more of `added` estimated tokens.
+    /// The conversation after an answer of `answer_estimate` estimated tokens, with more of `added` estimated tokens.
     fn continued(
         role: &str,
-        (estimated, said, added): (u64, u64, u64),
+        (estimated, answer_estimate, added): (u64, u64, u64),
         usage: Usage,
     ) -> Vec<(EntryId, EntryVersion)> {
         let text = |tokens: u64| "word".repeat(tokens as usize);
         let (id, mut answer) = answer(estimated, usage);
-        let json = serde_json::json!([{"type": "text", "text": text(said)}]);
+        let json = serde_json::json!([{"type": "text", "text": text(answer_estimate)}]);
         answer.blocks = serde_json::from_value(json).expect("blocks");
         let (other, mut more) = entry_of(role, &text(added));
         if role == "Tool" {
@@ -180,19 +180,19 @@ mod tests {
     #[test]
     fn a_prompt_and_its_answer_count_as_the_conversation_did() {
         // Recorded: count and its estimate, answer tokens and their estimate, estimate of the prompt, next count.
-        for (counted, estimated, output, said, added, next) in [
+        for (counted, estimated, output, answer_estimate, added, next) in [
             (386, 563, 124, 156, 264, 695),
             (476, 671, 239, 270, 687, 1233),
             (1233, 1628, 188, 222, 1009, 2091),
             (476, 671, 201, 228, 1735, 1903),
             (142, 177, 593, 866, 1124, 1531),
         ] {
-            let entries = continued("User", (estimated, said, added), usage(counted, output, 0));
+            let entries = continued("User", (estimated, answer_estimate, added), usage(counted, output, 0));
             let calibration = Calibration::of(&entries, "m", Some(Wire::Chat)).expect("counted");
-            let found = calibration.apply(estimated + said + added);
+            let found = calibration.apply(estimated + answer_estimate + added);
             assert!(found.abs_diff(next) * 10 < next, "{found} for {next}");
             // The control: counting only what was counted is not accurate.
-            let unscaled = counted + said + added;
+            let unscaled = counted + answer_estimate + added;
             assert!(unscaled.abs_diff(next) * 10 > next, "{unscaled} for {next}");
         }
     }
@@ -201,7 +201,7 @@ mod tests {
     fn reasoning_counts_again_only_where_it_is_sent_again() {
         // Recorded: GPT over Chat Completions hides its reasoning, Grok counts it beside the answer, and Gemini
         // gets its signatures back.
-        for (wire, usage, estimated, said, added, next) in [
+        for (wire, usage, estimated, answer_estimate, added, next) in [
             (Wire::Chat, usage(343, 855, 768), 421, 58, 53, 467),
             (Wire::Chat, usage(343, 666, 576), 409, 58, 32, 467),
             (Wire::Chat, usage(436, 68, 148), 182, 11, 2, 670),
@@ -209,9 +209,9 @@ mod tests {
             (Wire::Gemini, usage(121, 229, 193), 169, 11, 11, 374),
             (Wire::Gemini, usage(157, 470, 438), 169, 11, 11, 646),
         ] {
-            let entries = continued("Tool", (estimated, said, added), usage.clone());
+            let entries = continued("Tool", (estimated, answer_estimate, added), usage.clone());
             let calibration = Calibration::of(&entries, "m", Some(wire)).expect("counted");
-            let found = calibration.apply(estimated + said + added);
+            let found = calibration.apply(estimated + answer_estimate + added);
             assert!(found.abs_diff(next) * 10 < next, "{wire:?}: {found} for {next}");
         }
     }

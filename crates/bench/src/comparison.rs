@@ -151,8 +151,10 @@ mod tests {
         let mut append = Figure::plain("append", 100, "µs", 60.0);
         append.baseline = Some(20.0);
         let text = compare(before, [Figure::plain("log", 100, "bytes", 16000.0), append]);
-        let (worse, better) = (text.find("| append | 100 | 2.00 × baseline | 3.00 × baseline | 1.50× | WORSE |"),
-            text.find("| log | 100 | 40000.00 bytes | 16000.00 bytes | 0.40× | better |"));
+        let (worse, better) = (
+            text.find("| append | 100 | 2.00 × baseline | 3.00 × baseline | 1.50× | WORSE |"),
+            text.find("| log | 100 | 40000.00 bytes | 16000.00 bytes | 0.40× | better |"),
+        );
         assert!(worse.is_some() && worse < better, "{text}");
         assert!(text.contains("1 of 2 figures became worse"), "{text}");
         assert!(text.contains("Only in the earlier report: gone (1)."), "{text}");

@@ -194,14 +194,14 @@ fn check(sandbox: &Sandbox, workers: &[WorkerLog], killed: KilledCommand) -> Res
     if !reader.queries().intents().map_err(|error| fail(&error))?.is_empty() {
         return Err("a move is unfinished".to_owned());
     }
-    let (mut written, mut said) = (BTreeSet::new(), BTreeSet::new());
+    let (mut written, mut texts) = (BTreeSet::new(), BTreeSet::new());
     for row in reader.threads(&ThreadFilter::default()).map_err(|error| fail(&error))? {
         let log = reader.queries().operations_back(row.number, u64::MAX, usize::MAX);
         let log = log.map_err(|error| fail(&error))?;
         for files in log.iter().filter_map(|stored| stored.operation.files.as_ref()) {
             paths_written(&reader.queries(), files, &mut written).map_err(|error| fail(&error))?;
         }
-        texts_added(&reader.queries(), &log, &mut said).map_err(|error| fail(&error))?;
+        texts_added(&reader.queries(), &log, &mut texts).map_err(|error| fail(&error))?;
         let Some(worker) = WORKERS.iter().position(|name| *name == row.summary.title) else { continue };
         let moved = |kind: &OperationKind| {
             matches!(kind, OperationKind::Undone { .. } | OperationKind::Redone { .. })
@@ -227,7 +227,7 @@ fn check(sandbox: &Sandbox, workers: &[WorkerLog], killed: KilledCommand) -> Res
         KilledCommand::Done => [&log.entries[..], &log.killed_entries].concat(),
         KilledCommand::Unknown => log.entries.clone(),
     });
-    if let Some(missing) = entries.into_iter().find(|text| !said.contains(text)) {
+    if let Some(missing) = entries.into_iter().find(|text| !texts.contains(text)) {
         return Err(format!("{missing:?} was acknowledged, but no operation added it"));
     }
     let verified = timeline.store().verify(&mut |_| {}).map_err(|error| fail(&error))?;
@@ -238,7 +238,7 @@ fn check(sandbox: &Sandbox, workers: &[WorkerLog], killed: KilledCommand) -> Res
 fn texts_added(
     queries: &Queries<'_>,
     log: &[StoredOperation],
-    said: &mut BTreeSet<String>,
+    texts: &mut BTreeSet<String>,
 ) -> Result<(), BoxError> {
     for StoredOperation { operation, .. } in log {
         let OperationKind::EntriesAdded { take, .. } = &operation.kind else { continue };
@@ -249,7 +249,7 @@ fn texts_added(
         let take = state.take(queries, *take)?.ok_or("an entry was added to no take")?;
         for cell in take.entries.page(queries, added.position..added.position + added.count)? {
             let version: EntryVersion = load(queries, cell.version)?;
-            said.insert(version.text());
+            texts.insert(version.text());
         }
     }
     Ok(())

@@ -95,9 +95,9 @@ impl Stream {
                 biased;
                 changed = newest.changed() => changed.map_err(|_| StreamEnded),
                 changed = token.changed() => changed.map_err(|_| StreamEnded),
-                heard = live.next() => {
+                received = live.next() => {
                     // Missed text is in the entry that it becomes.
-                    if heard.thread.is_none_or(|thread| self.following.turns && self.wants(thread)) { self.send(heard.text.clone().into()).await } else { Ok(()) }
+                    if received.thread.is_none_or(|thread| self.following.turns && self.wants(thread)) { self.send(received.text.clone().into()).await } else { Ok(()) }
                 }
                 () = self.sender.closed() => Err(StreamEnded),
                 () = event_bus.over.wait() => Err(StreamEnded),

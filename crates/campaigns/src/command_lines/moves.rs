@@ -129,10 +129,10 @@ impl World {
         if real.succeeded() && preview.clone().unwrap_or_default() != did.clone().unwrap_or_default() {
             return Err(StepError::Broken(format!("the dry run said {preview:?}, and the command {did:?}")));
         }
-        let (would, did) = (aside(&dry.output.answer), aside(&real.output.answer));
-        if real.succeeded() && would != did {
+        let (previewed, did) = (aside(&dry.output.answer), aside(&real.output.answer));
+        if real.succeeded() && previewed != did {
             return Err(StepError::Broken(format!(
-                "the dry run moved {would:?} aside, and the command {did:?}"
+                "the dry run moved {previewed:?} aside, and the command {did:?}"
             )));
         }
         Ok(real)

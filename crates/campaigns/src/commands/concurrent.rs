@@ -32,11 +32,11 @@ impl ConcurrentProcesses {
             println!("concurrent-processes: the control was caught: {}", violation.what);
             return Ok(());
         }
-        let told = concurrent_processes(plan)?;
-        let changes: usize = told.iter().map(|told| told.changes.len()).sum();
-        let killed: usize = told.iter().map(|told| told.killed.len()).sum();
-        let moves: u64 = told.iter().map(|told| told.moves).sum();
-        let entries: usize = told.iter().map(|told| told.entries.len()).sum();
+        let reports = concurrent_processes(plan)?;
+        let changes: usize = reports.iter().map(|report| report.changes.len()).sum();
+        let killed: usize = reports.iter().map(|report| report.killed.len()).sum();
+        let moves: u64 = reports.iter().map(|report| report.moves).sum();
+        let entries: usize = reports.iter().map(|report| report.entries.len()).sum();
         println!(
             "concurrent-processes: {changes} changes, {moves} moves and {entries} entries were acknowledged, {killed} changes were killed: nothing \
              acknowledged was lost, and the files are as the store says"

@@ -19,7 +19,7 @@ Examples:
   retake jump \"before the rewrite\"
   retake save --list                      saved versions, newest first
 
-A name can be reused; `retake jump` then goes to the newest version with that name. Numbers, `folder`, and names that begin
+A name can be reused; `retake jump` then goes to the newest version with that name. Numbers, `folder`, and names that begin \
 with `take:` or `turn:` are refused, because they mean something else where a version is expected.")]
 pub(crate) struct Arguments {
     /// Name of the version.

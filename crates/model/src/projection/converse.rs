@@ -105,7 +105,10 @@ impl Builder {
                 let given = (call != round.given && CallNames::is_spelling(&call, &round.given))
                     .then(|| round.given.clone());
                 let model = entry.model.clone();
-                self.add_assistant_part(id, Part::Call { call, given, name, input: object(input), model, seal });
+                self.add_assistant_part(
+                    id,
+                    Part::Call { call, given, name, input: object(input), model, seal },
+                );
                 self.round.push(round);
             }
             Block::ToolResult { call, text, failed, .. } => {

@@ -75,8 +75,8 @@ fn file_position(
     if moved.is_some() {
         return Ok(moved);
     }
-    let apart = changes_files(queries, thread, &route_between(&log, files, conversation)?, here)?;
-    Ok(if apart { Some((last, newer(conversation, files)?)) } else { None })
+    let differ = changes_files(queries, thread, &route_between(&log, files, conversation)?, here)?;
+    Ok(if differ { Some((last, newer(conversation, files)?)) } else { None })
 }
 
 /// The last operation that made the files of a folder what they are; edits by hand are no step. `head` if there is

@@ -168,13 +168,13 @@ fn a_draft_is_sent_in_the_first_of_the_shared_roles() {
 fn a_refused_change_keeps_its_reason_if_its_record_cannot_be_removed() {
     let world = World::new();
     let shared = world.timeline.store().folder().join("shared");
-    let (hold, held) = mpsc::channel::<()>();
+    let (release, released) = mpsc::channel::<()>();
     let (begun, writing) = mpsc::channel();
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
             world.timeline.store().write(move |_| {
                 begun.send(()).expect("the test waits for this");
-                held.recv().expect("the test ends this");
+                released.recv().expect("the test ends this");
                 Ok::<_, StoreError>(())
             })
         });
@@ -193,7 +193,7 @@ fn a_refused_change_keeps_its_reason_if_its_record_cannot_be_removed() {
         lock.lock().expect("the record is complete");
         fs::rename(&shared, shared.with_extension("away")).expect("the folder of the records");
         fs::write(&shared, "not a folder").expect("a file in its place");
-        hold.send(()).expect("the writer waits for this");
+        release.send(()).expect("the writer waits for this");
         writer.join().expect("no panic").expect("nothing was written");
         let refused = change.join().expect("no panic");
         assert!(

@@ -7,7 +7,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-
 use super::cache::{Cache, CachedEntry, Exclusion};
 
 /// One root as of the last full walk.

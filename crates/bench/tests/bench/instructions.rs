@@ -42,7 +42,9 @@ fn a_path_above_its_limit_is_reported() {
 fn exceeded(counts: &BTreeMap<String, u64>, limits: &[(&str, u64)]) -> Vec<String> {
     let check = |&(name, limit): &(&str, u64)| match counts.get(name) {
         None => Some(format!("{name}: not measured")),
-        Some(&count) if count > limit => Some(format!("{name}: {count} thousand instructions, limit {limit}")),
+        Some(&count) if count > limit => {
+            Some(format!("{name}: {count} thousand instructions, limit {limit}"))
+        }
         Some(_) => None,
     };
     limits.iter().filter_map(check).collect()
@@ -68,7 +70,8 @@ fn count(folder: &Path) -> BTreeMap<String, u64> {
     for (number, name) in (1..).zip(names.lines()) {
         let dump = std::fs::read_to_string(folder.join(format!("counts.{number}")))
             .unwrap_or_else(|error| panic!("the dump of run {number} ({name}): {error}"));
-        let total = dump.lines().find_map(|line| line.strip_prefix("summary: ").or(line.strip_prefix("totals: ")));
+        let total =
+            dump.lines().find_map(|line| line.strip_prefix("summary: ").or(line.strip_prefix("totals: ")));
         let total: u64 = total.and_then(|total| total.trim().parse().ok()).expect("a dump has a total");
         assert!(total > 0, "run {number} of {name} counted nothing");
         runs.entry(name.to_owned()).or_default().push(total / 1_000);
