@@ -46,11 +46,6 @@ need_node() {
   command -v node >/dev/null || install_packages nodejs
 }
 
-# A test counts the instructions of hot paths.
-need_valgrind() {
-  command -v valgrind >/dev/null || install_packages valgrind
-}
-
 set_up() {
   # rustup adds its PATH line to shell profiles, which this shell may not have read.
   if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/root}/.cargo}/bin/cargo" ]; then

@@ -15,7 +15,6 @@ mod baseline;
 mod comparison;
 mod edits;
 mod growth;
-mod hot_paths;
 mod http;
 mod lists;
 mod measure;
@@ -52,7 +51,6 @@ fn main() -> ExitCode {
     let outcome = match &options.part {
         None => measure_all(&options),
         Some(Subcommands::Http) => measure_http(&options),
-        Some(Subcommands::HotPaths { folder }) => hot_paths::run(folder),
         Some(Subcommands::Serve { folder }) => http::serve_ours(folder),
         Some(Subcommands::ServeFloor { folder }) => http::serve_floor(folder),
         Some(Subcommands::Pulse { folder, thread, count }) => http::pulse(folder, *thread, *count),

@@ -30,12 +30,6 @@ pub(crate) struct Options {
 pub(crate) enum Subcommands {
     /// Measure the HTTP API under load, compared with a bare handler that does one durable insert.
     Http,
-    /// Run each hot path a few times, for an instruction counter.
-    #[command(hide = true)]
-    HotPaths {
-        /// The folder of the store.
-        folder: PathBuf,
-    },
     /// Serve a store.
     #[command(hide = true)]
     Serve {

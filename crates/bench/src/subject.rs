@@ -4,14 +4,11 @@
 //! the index and the tables look like those of a conversation that grew.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId};
 use retake_model::operation::Version;
 use retake_model::take::Take;
-use retake_timeline::{
-    Caller, ChangeOutcome, Clock, Command, InsertPosition, NewEntry, NewThread, Rules, SystemClock, Timeline,
-};
+use retake_timeline::{Caller, ChangeOutcome, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline};
 use rusqlite::Connection;
 
 use crate::Outcome;
@@ -57,13 +54,8 @@ impl MeasuredThread {
     /// Creates a store with such a thread.
     pub(crate) fn build(folder: &Path, size: u64) -> Outcome<Self> {
         eprintln!("making a thread of {size} entries");
-        Self::build_with(folder, size, Arc::new(SystemClock))
-    }
-
-    /// The same with another source of time and randomness.
-    pub(crate) fn build_with(folder: &Path, size: u64, clock: Arc<dyn Clock>) -> Outcome<Self> {
         let folder = folder.join(format!("thread-{size}"));
-        let timeline = Timeline::open_with(&folder, Rules::default(), clock)?;
+        let timeline = Timeline::open(&folder, Rules::default())?;
         let mut messages = Messages::new(size);
         let beside = new_thread(&timeline, "beside")?;
         fill(&timeline, &beside, OTHER_THREAD_ENTRIES.min(size * 10), 0, &mut messages)?;

@@ -130,7 +130,8 @@ fn reported(step: &Step, run: &Run) -> Result<ReportedOutcome, String> {
     if complaint.contains(r#""outcome":"unknown""#) {
         return Ok(ReportedOutcome::Unsure);
     }
-    let clear = run.output.status.code().is_some_and(|code| (1..=7).contains(&code))
+    // 125: `exec` itself failed, and not its command.
+    let clear = run.output.status.code().is_some_and(|code| matches!(code, 1..=7 | 125))
         && complaint.contains("\"message\"")
         && !complaint.contains("panicked");
     // A verify that cannot read reports that as its result.

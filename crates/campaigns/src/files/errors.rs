@@ -126,7 +126,8 @@ fn reported(run: &Run) -> Result<ReportedOutcome, String> {
     if open.iter().any(|outcome| complaint.contains(outcome)) {
         return Ok(ReportedOutcome::Unsure);
     }
-    let clear = run.output.status.code().is_some_and(|code| (1..=7).contains(&code))
+    // 125: `exec` itself failed, and not its command.
+    let clear = run.output.status.code().is_some_and(|code| matches!(code, 1..=7 | 125))
         && complaint.contains("\"message\"")
         && !complaint.contains("panicked");
     if clear {
