@@ -459,12 +459,14 @@ impl ReferenceModel {
                 back.clear();
             }
             let before = Rc::new(self.present.clone());
-            let wanted = match (self.mistake, steps.last()) {
-                (Some(ModelFault::UndoRestoresTheWholeFolder), Some((_, whole))) => (**whole).clone(),
-                _ => {
-                    let kept = self.mistake == Some(ModelFault::SecondUndoSkipsWhatTheFirstKept);
-                    replay(&self.present, (&back, is_redo || kept), &steps, self.mistake)
-                }
+            let whole = (self.mistake == Some(ModelFault::UndoRestoresTheWholeFolder))
+                .then(|| steps.last())
+                .flatten();
+            let wanted = if let Some((_, whole)) = whole {
+                (**whole).clone()
+            } else {
+                let kept = self.mistake == Some(ModelFault::SecondUndoSkipsWhatTheFirstKept);
+                replay(&self.present, (&back, is_redo || kept), &steps, self.mistake)
             };
             self.present = wanted;
             self.known = Rc::new(self.present.clone());

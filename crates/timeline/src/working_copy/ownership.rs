@@ -67,12 +67,12 @@ pub(super) fn divide(
     let mut shares: Vec<Share> = Vec::new();
     for changed in found {
         let (owner, others) = owner(changed, own, &others, recorder);
-        match shares.iter_mut().find(|share| share.owner == owner && share.others == others) {
-            Some(share) => share.paths.push(changed.clone()),
-            None => {
-                let killed = matches!(&owner, Owner::Run(run) if dead.contains(&run.turn));
-                shares.push(Share { owner, others, killed, paths: vec![changed.clone()] });
-            }
+        let known = shares.iter_mut().find(|share| share.owner == owner && share.others == others);
+        if let Some(share) = known {
+            share.paths.push(changed.clone());
+        } else {
+            let killed = matches!(&owner, Owner::Run(run) if dead.contains(&run.turn));
+            shares.push(Share { owner, others, killed, paths: vec![changed.clone()] });
         }
     }
     shares.sort_by_key(|share| match share.owner {

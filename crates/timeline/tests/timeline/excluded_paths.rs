@@ -60,7 +60,8 @@ fn every_move_names_a_file_that_it_leaves_because_it_was_ignored_since() {
         let thread = world.world.thread;
         world.world.read().head(thread).expect("a head").operation.version
     };
-    let moves: [(&str, &dyn Fn(&FileWorld, u64) -> FileReport); 4] = [
+    type Move<'a> = &'a dyn Fn(&FileWorld, u64) -> FileReport;
+    let moves: [(&str, Move<'_>); 4] = [
         ("undo", &|world, _| world.go(Goal::Undo(Unit::Turn, 3)).files.expect("files")),
         ("jump", &|world, first| world.go(Goal::Jump(first)).files.expect("files")),
         ("restore", &restore),

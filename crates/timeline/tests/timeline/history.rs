@@ -191,7 +191,7 @@ fn a_redo_returns_to_where_the_undo_started_inside_a_turn() {
     let back =
         |unit, steps| world.timeline.undo(world.thread, unit, steps, Caller::human()).expect("an undo");
     let starts: [&dyn Fn(); 2] = [&|| drop(back(Unit::Operation, 2)), &|| {
-        drop(world.timeline.jump(world.thread, 5, Caller::human()).expect("a jump into the turn"))
+        drop(world.timeline.jump(world.thread, 5, Caller::human()).expect("a jump into the turn"));
     }];
     for start in starts {
         start();

@@ -201,20 +201,19 @@ impl<'walk> Builder<'walk> {
         for entry in &entries {
             let name = entry.name.to_bytes();
             match self.node(entry) {
-                Ok(Some(node)) => match FileName::new(name) {
-                    Ok(file) => {
+                Ok(Some(node)) => {
+                    if let Ok(file) = FileName::new(name) {
                         if matches!(&entry.kind, EntryKind::File { stat, .. } if stat.has_special_bits()) {
                             self.exclude(&here.path, name, Exclusion::of_mode_bits());
                         }
                         tree.push(TreeEntry { name: file, node });
-                    }
-                    // Names were checked before; exclude an invalid one all the same.
-                    Err(_) => {
+                    } else {
+                        // Names were checked before; exclude an invalid one all the same.
                         let kind = node.is_folder().then_some(ExcludedKind::Folder);
                         let reason = ExclusionReason::InvalidName;
                         self.exclude(&here.path, name, Exclusion { reason, by_name: true, kind });
                     }
-                },
+                }
                 Ok(None) => {}
                 Err(exclusion) => self.exclude(&here.path, name, exclusion),
             }
