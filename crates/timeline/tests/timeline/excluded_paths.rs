@@ -54,13 +54,15 @@ fn ignoring() -> FileWorld {
     world
 }
 
+/// A move back to a version.
+type Move<'a> = &'a dyn Fn(&FileWorld, u64) -> FileReport;
+
 #[test]
 fn every_move_names_a_file_that_it_leaves_because_it_was_ignored_since() {
     let version = |world: &FileWorld| {
         let thread = world.world.thread;
         world.world.read().head(thread).expect("a head").operation.version
     };
-    type Move<'a> = &'a dyn Fn(&FileWorld, u64) -> FileReport;
     let moves: [(&str, Move<'_>); 4] = [
         ("undo", &|world, _| world.go(Goal::Undo(Unit::Turn, 3)).files.expect("files")),
         ("jump", &|world, first| world.go(Goal::Jump(first)).files.expect("files")),
