@@ -20,7 +20,9 @@ fn changes_of_a_folder_are_announced_to_streams_and_shown_by_its_status() {
     let changed = || {
         let status = client.get(&path).done();
         let paths = texts(&status["files"]["changed"], "path").into_iter().map(str::to_owned);
-        paths.filter(|path| path.ends_with(".txt")).collect::<Vec<_>>()
+        paths
+            .filter(|path| std::path::Path::new(path).extension().is_some_and(|found| found == "txt"))
+            .collect::<Vec<_>>()
     };
     assert!(changed().is_empty());
     // A folder concerns every stream, whatever its thread, and also without events of turns.
