@@ -142,6 +142,9 @@ pub(crate) enum Command {
     /// Show and change the configuration.
     #[command(display_order = 201)]
     Config(commands::config::Arguments),
+    /// Print the version.
+    #[command(display_order = 204)]
+    Version(commands::version::Arguments),
     /// Print shell completions.
     #[command(display_order = 202)]
     Completions(commands::completions::Arguments),
@@ -183,6 +186,18 @@ pub(crate) enum Command {
     #[command(display_order = 11, visible_alias = "key")]
     Keys(commands::keys::Arguments),
 
+    /// Create a thread and make it current: `thread new`.
+    New(commands::thread::new::Arguments),
+    /// List threads: `thread list`.
+    Ls(commands::thread::list::Arguments),
+    /// Show the entries of a thread: `thread show`.
+    Show(commands::thread::show::Arguments),
+    /// Switch to a take of this thread, or to another thread.
+    Switch(commands::switch::Arguments),
+    /// Edit the text of an entry: `entry edit`.
+    Edit(commands::entry::edit::Arguments),
+    /// Create a take that ends before a message, which becomes its draft: `take fork`.
+    Fork(commands::take::fork::Arguments),
     /// Manage threads: conversations with their own history.
     #[command(subcommand, visible_alias = "threads")]
     Thread(commands::thread::Command),

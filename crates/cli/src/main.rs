@@ -66,9 +66,11 @@ fn is_dry_run(matches: &ArgMatches) -> bool {
 fn run(general: arguments::GlobalOptions, command: Command) -> Result<ExitCode, Failure> {
     let context = match command {
         // These commands must work with a broken configuration.
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Demo(_) => {
-            Context::unconfigured(general)?
-        }
+        Command::Config(_)
+        | Command::Completions(_)
+        | Command::Man(_)
+        | Command::Demo(_)
+        | Command::Version(_) => Context::unconfigured(general)?,
         _ => Context::new(general)?,
     };
     let done = dispatch(command, &context);
@@ -93,6 +95,13 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Config(arguments) => arguments.run(context)?,
         Command::Completions(arguments) => arguments.run(context)?,
         Command::Man(arguments) => arguments.run(context)?,
+        Command::New(arguments) => arguments.run(context)?,
+        Command::Ls(arguments) => arguments.run(context)?,
+        Command::Show(arguments) => arguments.run(context)?,
+        Command::Switch(arguments) => arguments.run(context)?,
+        Command::Edit(arguments) => arguments.run(context)?,
+        Command::Fork(arguments) => arguments.run(context)?,
+        Command::Version(_) => commands::version::run(context)?,
         Command::Thread(command) => commands::thread::run(command, context)?,
         Command::Entry(command) => commands::entry::run(command, context)?,
         Command::Take(command) => commands::take::run(command, context)?,

@@ -3,7 +3,7 @@
 mod add;
 mod delete;
 mod display;
-mod edit;
+pub(crate) mod edit;
 mod insert;
 pub(super) mod picture;
 mod role;

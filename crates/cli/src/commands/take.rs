@@ -2,11 +2,11 @@
 
 mod branch;
 mod delete;
-mod fork;
+pub(crate) mod fork;
 mod list;
 mod promote;
 mod rename;
-mod switch;
+pub(super) mod switch;
 
 use clap::Subcommand;
 use retake_model::operation::OperationKind;
@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Promote(promote::Arguments),
     /// Rename a take.
     Rename(rename::Arguments),
-    /// Delete a take. `retake undo` restores it.
+    /// Delete takes. `retake undo` restores them, one at a time.
     #[command(visible_alias = "rm")]
     Delete(delete::Arguments),
     /// List the takes of a thread.

@@ -3,13 +3,13 @@
 mod delete;
 mod entry;
 mod info;
-mod list;
-mod new;
+pub(crate) mod list;
+pub(crate) mod new;
 mod pin;
 mod rename;
 mod share;
-mod show;
-mod switch;
+pub(crate) mod show;
+pub(super) mod switch;
 mod tag;
 
 use clap::Subcommand;

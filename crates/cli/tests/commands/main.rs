@@ -19,6 +19,7 @@ mod read_mode;
 mod readme;
 mod serve;
 mod shared_settings;
+mod shortcuts;
 mod signals;
 mod tools;
 

@@ -17,11 +17,13 @@ use crate::ui::input::{Source, Stdin};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake entry edit 4                     in your editor
+  retake entry edit                       the last entry, in your editor
+  retake entry edit 4
   retake entry edit last \"What I meant is this.\"
   retake entry edit 4 --file corrected.md")]
 pub(crate) struct Arguments {
     /// Entry: number, `last` or id prefix.
+    #[arg(default_value = "last")]
     entry: String,
     /// New text [default: from --file, a pipe, or the editor].
     text: Option<String>,

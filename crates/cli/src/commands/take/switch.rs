@@ -21,11 +21,11 @@ Examples:
   retake take switch main_take_2 -t \"Fix the login\"")]
 pub(crate) struct Arguments {
     /// Take: name or id prefix.
-    take: String,
+    pub(in crate::commands) take: String,
     #[command(flatten)]
-    files: FileFlags,
+    pub(in crate::commands) files: FileFlags,
     #[command(flatten)]
-    target: ThreadTarget,
+    pub(in crate::commands) target: ThreadTarget,
 }
 
 impl Arguments {

@@ -18,7 +18,7 @@ Examples:
   retake thread switch \"Fix the login/main_take_2\"")]
 pub(crate) struct Arguments {
     /// Thread (title or id prefix), or THREAD/TAKE.
-    thread: String,
+    pub(in crate::commands) thread: String,
 }
 
 #[derive(Serialize)]
