@@ -32,7 +32,7 @@ the studio.
 Exit codes: 0 done, 1 failed, 2 usage error, 3 not found, 4 version conflict, 5 refused, 6 store damaged, 7 disk error.";
 
 /// Options accepted by every command.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct GlobalOptions {
     /// Print JSON, as described in docs/json.md.
     #[arg(long, global = true, help_heading = "General")]

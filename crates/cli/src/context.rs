@@ -8,6 +8,7 @@ mod targets;
 use std::cell::OnceCell;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::tz::TimeZone;
 use retake_model::time::Timestamp;
@@ -22,6 +23,9 @@ use crate::ui::style::{Styles, stderr};
 use crate::ui::time::relative;
 
 pub(crate) use targets::ResolvedTarget;
+
+/// Whether a watcher runs. A chat opens a context after each command; one watcher is enough.
+static WATCHED: AtomicBool = AtomicBool::new(false);
 
 pub(crate) struct Context {
     pub(crate) general: GlobalOptions,
@@ -97,6 +101,9 @@ impl Context {
     /// Reports if another process blocks this one.
     fn watch(&self, folder: &std::path::Path) {
         if self.general.quiet || self.general.json || !std::io::IsTerminal::is_terminal(&io::stderr()) {
+            return;
+        }
+        if WATCHED.swap(true, Ordering::Relaxed) {
             return;
         }
         let (colour, style) = (self.general.color, self.styles.muted);

@@ -7,6 +7,7 @@ mod agent;
 mod arguments;
 mod cache_cost;
 mod commands;
+mod completion;
 mod config;
 mod context;
 mod describe;

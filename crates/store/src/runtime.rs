@@ -9,6 +9,7 @@
 //!   request    idempotency key ► request and answer             expires
 //!   ticket     hash ► single-use login
 //!   visitor    hash ► browser session
+//!   typed      project ► lines typed in `retake chat`           the newest 1,000 of each project
 //! ```
 //!
 //! None of this is history. It is written while a model streams its answer, and must neither wait for changes to
@@ -24,6 +25,7 @@ mod liveness;
 mod pieces;
 mod running_turns;
 mod trace;
+mod typed_lines;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,6 +38,7 @@ pub use idempotency_keys::RequestState;
 pub use liveness::{LivenessLock, TurnLease, TurnLeases};
 pub use running_turns::{DecisionOutcome, RuntimeStamp};
 pub use trace::{NewTraceRecord, TraceFilter, TraceRecord};
+pub use typed_lines::MAX_TYPED_LINES;
 
 use group_commit::WriteQueue;
 
@@ -47,7 +50,7 @@ use crate::{Store, StoreError};
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// One migration per format version.
-const MIGRATIONS: [&str; 2] = [SCHEMA_1, SCHEMA_2];
+const MIGRATIONS: [&str; 3] = [SCHEMA_1, SCHEMA_2, SCHEMA_3];
 
 /// Longer than another process holds the lock.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -119,6 +122,15 @@ const SCHEMA_2: &str = "
         token   BLOB NOT NULL,              -- hash of the token that its ticket was made with
         created INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;";
+
+const SCHEMA_3: &str = "
+    CREATE TABLE typed (
+        number  INTEGER PRIMARY KEY AUTOINCREMENT,
+        project BLOB NOT NULL,
+        thread  BLOB,                       -- of the message, if there was one
+        text    TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX typed_project ON typed (project, number);";
 
 #[derive(Debug)]
 pub struct RuntimeDatabase {
@@ -268,6 +280,7 @@ mod tests {
             assert!(
                 !runtime_database.use_ticket(&[0; 32], Timestamp::from_millis(1)).expect("a ticket table")
             );
+            runtime_database.add_typed_line(project, None, "hello").expect("a table of typed lines");
             assert_eq!(version(&runtime_database.connection()).expect("a version"), VERSION);
         }
         let newer = Connection::open(folder.path().join("ledger.db")).expect("a database");

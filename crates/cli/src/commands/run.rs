@@ -249,7 +249,7 @@ impl TurnTarget {
 }
 
 /// Creates a thread titled after the prompt and makes it current.
-fn new_thread(context: &Context, title: &str) -> Result<ChangeOutcome, Failure> {
+pub(super) fn new_thread(context: &Context, title: &str) -> Result<ChangeOutcome, Failure> {
     // Characters that are not allowed in a title are dropped; the prompt is unchanged.
     let title = retake_model::name::strip_for_title(title);
     let project = context.project()?;

@@ -1,6 +1,6 @@
 //! `retake usage`
 
-mod models;
+pub(super) mod models;
 
 use clap::Args;
 use retake_agent::{ModelUsage, models_used};

@@ -3,6 +3,7 @@
 mod agent_commands;
 mod answers;
 mod bounded;
+mod chat;
 mod drafts;
 mod exec;
 mod file_commands;
@@ -21,6 +22,7 @@ mod serve;
 mod shared_settings;
 mod shortcuts;
 mod signals;
+mod terminal;
 mod tools;
 
 mod support {

@@ -1,111 +1,26 @@
 //! Signals on a real terminal: the program ends and leaves nothing behind.
 
-use std::io::{Read, Write};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
 use crate::support::Sandbox;
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The program on a terminal, and its screen.
-struct Terminal {
-    master: Box<dyn MasterPty + Send>,
-    keyboard: Box<dyn Write + Send>,
-    child: Box<dyn Child + Send + Sync>,
-    shown: Arc<Mutex<String>>,
-}
-
-impl Terminal {
-    fn start(sandbox: &Sandbox, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let size = PtySize { rows: 10, cols: 80, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("the system has a terminal left");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_retake"));
-        command.args(arguments);
-        command.cwd(sandbox.project());
-        command.env_clear();
-        for (name, value) in sandbox.environment() {
-            command.env(name, value);
-        }
-        for (name, value) in variables {
-            command.env(name, value);
-        }
-        let child = pair.slave.spawn_command(command).expect("the program was just built");
-        let mut reader = pair.master.try_clone_reader().expect("the terminal can be read");
-        let keyboard = pair.master.take_writer().expect("the terminal can be written to");
-        let shown = Arc::new(Mutex::new(String::new()));
-        let screen = Arc::clone(&shown);
-        std::thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(count @ 1..) = reader.read(&mut piece) {
-                screen.lock().expect("no panic").push_str(&String::from_utf8_lossy(&piece[..count]));
-            }
-        });
-        Self { master: pair.master, keyboard, child, shown }
-    }
-
-    fn type_line(&mut self, line: &str) {
-        self.keyboard.write_all(format!("{line}\n").as_bytes()).expect("someone listens");
-    }
-
-    /// Waits until a text was shown this many times.
-    fn wait_for(&self, text: &str, times: usize) {
-        let seen = || self.shown.lock().expect("no panic").matches(text).count() >= times;
-        wait_until(&format!("{text:?} is shown"), seen);
-    }
-
-    fn signal(&self, signal: Signal) {
-        let id = self.child.process_id().expect("it runs");
-        kill_process(process(id), signal).expect("it runs");
-    }
-
-    /// Whether it ends within a few seconds.
-    fn ends(&mut self) -> bool {
-        let until = Instant::now() + PATIENCE;
-        while Instant::now() < until {
-            if self.child.try_wait().expect("a child can be asked").is_some() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = self.child.kill();
-        false
-    }
-
-    fn echoes(&self) -> bool {
-        let modes = self.master.get_termios().expect("a terminal has modes");
-        // Other flags start with the same letters.
-        format!("{:?}", modes.local_flags)
-            .split(|mark: char| !mark.is_alphanumeric())
-            .any(|flag| flag == "ECHO")
-    }
-}
-
-fn process(id: u32) -> Pid {
-    Pid::from_raw(i32::try_from(id).expect("a process number")).expect("a process number")
-}
-
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < until, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
+use crate::terminal::{Terminal, process, wait_until};
+use rustix::process::{Signal, test_kill_process};
 
 #[test]
 fn a_signal_at_the_prompt_ends_chat() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
         let sandbox = Sandbox::new();
         let mut terminal = Terminal::start(&sandbox, &["chat"], &[]);
-        terminal.wait_for("›", 1);
+        terminal.wait_for_last("›");
         terminal.type_line("say Hello.");
-        terminal.wait_for("›", 2);
-        std::thread::sleep(Duration::from_millis(300));
+        terminal.wait_for("undoes the turn", 1);
+        terminal.wait_for_last("›");
+        assert!(!terminal.echoes(), "the control: the line editor took the echo away");
         terminal.signal(signal);
         assert!(terminal.ends(), "{signal:?} has no effect at the prompt");
+        wait_until("the terminal is as it was", || terminal.echoes());
+        wait_until("pasting is as it was", || {
+            let shown = terminal.shown();
+            shown.rfind("\u{1b}[?2004l") > shown.rfind("\u{1b}[?2004h")
+        });
     }
 }
 
@@ -210,7 +125,7 @@ fn a_typed_key_is_hidden_and_a_signal_restores_the_echo() {
     terminal.type_line(KEY);
     terminal.wait_for("Stored the key", 1);
     assert!(terminal.ends(), "it is done");
-    assert!(!terminal.shown.lock().expect("no panic").contains(KEY), "the key is on the screen");
+    assert!(!terminal.shown().contains(KEY), "the key is on the screen");
     assert!(terminal.echoes(), "the terminal is as it was");
     for signal in [Signal::TERM, Signal::HUP] {
         let mut terminal = Terminal::start(&sandbox, &arguments, &off);
@@ -223,7 +138,7 @@ fn a_typed_key_is_hidden_and_a_signal_restores_the_echo() {
     let mut terminal = Terminal::start(&sandbox, &arguments, &off);
     terminal.wait_for("Key of anthropic:", 1);
     wait_until("the echo is off", || !terminal.echoes());
-    terminal.keyboard.write_all(b"half\x03").expect("someone listens");
+    terminal.type_keys("half\u{3}");
     terminal.wait_for("nothing was stored", 1);
     assert!(terminal.ends() && terminal.echoes(), "Ctrl-C gives up");
 }

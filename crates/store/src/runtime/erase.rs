@@ -23,7 +23,7 @@ impl RuntimeDatabase {
     }
 
     /// Destroys the bodies of these threads' traces, and everything else that contains a secret: approvals, messages
-    /// to turns, partial answers. Returns whether the write-ahead log is free of them too.
+    /// to turns, partial answers, typed lines. Returns whether the write-ahead log is free of them too.
     pub fn erase_secrets(&self, threads: &[ThreadId], secrets: &Secrets) -> Result<WalState, StoreError> {
         self.write(|transaction| {
             for thread in threads {
@@ -37,6 +37,7 @@ impl RuntimeDatabase {
                 std::str::from_utf8(facts).is_ok_and(|facts| secrets.occur_in_json(facts))
             })?;
             delete_approvals(transaction, secrets)?;
+            delete_where(transaction, "typed", "number", "text", &|text| secrets.occur_in_bytes(text))?;
             for (table, key) in [("letter", "number"), ("turn", "take")] {
                 delete_where(transaction, table, key, "record", &|record| secrets.occur_in_bytes(record))?;
             }
@@ -54,6 +55,7 @@ impl RuntimeDatabase {
             let own = pieces_of(transaction, "thread = ?1", thread)?;
             delete_pieces(transaction, &own.difference(&others).cloned().collect())?;
             transaction.execute("DELETE FROM comm WHERE thread = ?1", [thread.key()])?;
+            transaction.execute("DELETE FROM typed WHERE thread = ?1", [thread.key()])?;
             for take in turns {
                 transaction.execute("DELETE FROM turn WHERE take = ?1", [take.key()])?;
                 transaction.execute("DELETE FROM letter WHERE take = ?1", [take.key()])?;

@@ -9,7 +9,11 @@ use crate::ui::bytes::count;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
-pub(super) fn write(out: &mut dyn Write, styles: &Styles, models: &[ModelUsage]) -> io::Result<()> {
+pub(in crate::commands) fn write(
+    out: &mut dyn Write,
+    styles: &Styles,
+    models: &[ModelUsage],
+) -> io::Result<()> {
     let (heading, muted) = (styles.heading, styles.muted);
     if !models.is_empty() {
         writeln!(
