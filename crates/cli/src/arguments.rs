@@ -190,7 +190,7 @@ pub(crate) enum Command {
     New(commands::thread::new::Arguments),
     /// List threads: `thread list`.
     Ls(commands::thread::list::Arguments),
-    /// Show the entries of a thread: `thread show`.
+    /// Show the entries of a thread, or a turn: `thread show`.
     Show(commands::thread::show::Arguments),
     /// Switch to a take of this thread, or to another thread.
     Switch(commands::switch::Arguments),
@@ -232,6 +232,8 @@ pub(crate) enum Command {
     Jump(commands::jump::Arguments),
     /// Show the operations of a thread, newest first.
     History(commands::history::Arguments),
+    /// List the turns of a take: prompts with what they led to.
+    Turns(commands::turns::Arguments),
     /// Show differences between two versions of the files.
     Diff(commands::diff::Arguments),
     /// Show the changes of a file in all threads of the project, newest first.

@@ -50,6 +50,7 @@ pub(crate) mod thread;
 pub(crate) mod trace;
 pub(crate) mod tree;
 pub(crate) mod truncate;
+pub(crate) mod turns;
 pub(crate) mod undo;
 pub(crate) mod usage;
 pub(crate) mod verify;

@@ -128,6 +128,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Serve(arguments) => arguments.run(context)?,
         Command::Jump(arguments) => arguments.run(context)?,
         Command::History(arguments) => arguments.run(context)?,
+        Command::Turns(arguments) => arguments.run(context)?,
         Command::Diff(arguments) => arguments.run(context)?,
         Command::Log(arguments) => arguments.run(context)?,
         Command::Blame(arguments) => arguments.run(context)?,

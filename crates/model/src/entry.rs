@@ -140,6 +140,11 @@ impl EntryVersion {
         serde_json::from_str(self.extra.get("provider")?.as_str()).ok()
     }
 
+    /// Returns its cost in millionths of a dollar, if it was recorded.
+    pub fn micro_dollars(&self) -> Option<u64> {
+        self.extra.get("micro_dollars")?.as_str().parse().ok()
+    }
+
     /// Returns a one-line preview.
     pub fn preview(&self) -> String {
         let text =

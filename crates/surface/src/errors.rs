@@ -229,9 +229,11 @@ impl From<FindError> for Failure {
             FindError::Several { ref candidates, .. } => {
                 Self::caused_by(Code::Conflict, &error).with("candidates", candidates.clone())
             }
-            FindError::NoThread(_) | FindError::NoTake { .. } | FindError::NoEntry(_) => {
-                Self::caused_by(Code::NotFound, &error)
-            }
+            FindError::NoThread(_)
+            | FindError::NoTake { .. }
+            | FindError::NoEntry(_)
+            | FindError::NoTurn { .. }
+            | FindError::NoVersion(_) => Self::caused_by(Code::NotFound, &error),
         }
     }
 }

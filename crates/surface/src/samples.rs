@@ -360,6 +360,8 @@ fn of_reading(all: &mut NamedFailures) {
         FindError::NoThread(_) => FindError::NoThread(text()),
         FindError::NoTake { .. } => FindError::NoTake { thread: text(), text: text() },
         FindError::NoEntry(_) => FindError::NoEntry(text()),
+        FindError::NoTurn { .. } => FindError::NoTurn { text: text(), count: 3 },
+        FindError::NoVersion(_) => FindError::NoVersion(text()),
         FindError::Several { .. } => FindError::Several { text: text(), candidates: vec![text(), text()] },
         FindError::Read(_) => FindError::Read(ReadError::NoSuchThread(thread())),
     });

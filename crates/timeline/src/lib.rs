@@ -33,6 +33,8 @@ use retake_model::id::{RequestId, TakeId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_store::{OpenError, Store, ThreadList};
 
+use crate::read::turns::index::TurnCache;
+
 pub use clock::{Clock, SeededClock, SystemClock};
 pub use error::{ChangeError, ReadError};
 pub use files::blame::{Blame, BlameError, BlameLine, LineOrigin};
@@ -62,6 +64,7 @@ pub use read::settings::SettingsReader;
 pub use read::tail::{LogEvent, Tail, ThreadChange};
 pub use read::thread_locations::ThreadLocations;
 pub use read::tree::{Tree, TreeThread};
+pub use read::turns::{TURN, Turn, TurnName, TurnStatus, Turns};
 pub use read::view::{EntryView, HistoryItem, SavedVersion, UndoStatus};
 pub use retake_model::command::{Command, InsertPosition, NewEntry};
 pub use retake_model::history::Unit;
@@ -99,6 +102,7 @@ pub struct Timeline {
     recovered: Arc<Mutex<Vec<RecoveredMove>>>,
     emptied: Arc<Mutex<Vec<PathReport>>>,
     listing: Arc<Mutex<ThreadList>>,
+    turns: Arc<TurnCache>,
 }
 
 /// Rules of the history.
@@ -163,6 +167,7 @@ impl Timeline {
             recovered: Arc::default(),
             emptied: Arc::default(),
             listing: Arc::default(),
+            turns: Arc::default(),
         })
     }
 

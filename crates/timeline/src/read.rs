@@ -16,4 +16,5 @@ pub(crate) mod settings;
 pub(crate) mod tail;
 pub(crate) mod thread_locations;
 pub(crate) mod tree;
+pub(crate) mod turns;
 pub(crate) mod view;

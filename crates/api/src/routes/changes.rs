@@ -2,7 +2,6 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::TakeId;
-use retake_model::operation::Version;
 use retake_timeline::{
     Blame, BlameLine, DEFAULT_CONTEXT, Detail, DiffOptions, FOLDER, FileDiff, FileLogItem, LineOrigin,
     NamedFiles,
@@ -27,9 +26,9 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/diff", diff).about(
             GROUP,
             "Compare the files of two revisions",
-            "A revision is a version, the name of a saved version, `take:NAME`, `folder`, or a prefix of a snapshot id. \
-             By default compares the folder with the last state that the thread's agent or a move (undo, redo, jump) \
-             left. Reading the folder records your edits.",
+            "A revision is a version, the name of a saved version, `turn:NUMBER`, `take:NAME`, `folder`, or a prefix of a \
+             snapshot id. By default compares the folder with the last state that the thread's agent or a move (undo, redo, jump) \
+             left; a turn as `from` alone, with the files before it. Reading the folder records your edits.",
         ),
         get("/v1/threads/{thread}/changes", changes).about(
             GROUP,
@@ -53,8 +52,8 @@ struct DiffQuery {
     from: Option<String>,
     /// The second revision; `folder` by default.
     to: Option<String>,
-    /// Show the changes of this version, instead of `from` and `to`.
-    of: Option<Version>,
+    /// Show the changes of this version or `turn:NUMBER`, instead of `from` and `to`.
+    of: Option<String>,
     /// Only this path and paths below it.
     path: Option<String>,
     /// Name of the added root that contains `path`.
@@ -111,8 +110,8 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     let path = query.path.as_deref().map(|path| root_path(query.root.as_deref(), path)).transpose()?;
     let cursor = query.cursor.as_deref().map(DiffCursor::read).transpose()?;
     let revisions = call.revisions(thread, query.take)?;
-    let (from, to) = match (query.of, &query.from, &query.to) {
-        (Some(version), None, None) => revisions.around(version)?,
+    let (from, to) = match (&query.of, &query.from, &query.to) {
+        (Some(version), None, None) => revisions.of(version)?,
         (Some(_), _, _) => return Err(Problem::refused("give either `of`, or `from` and `to`")),
         (None, from, to) => revisions.between(from.as_deref(), to.as_deref())?,
     };
@@ -220,7 +219,7 @@ struct BlameQuery {
     path: String,
     /// Name of the added root that contains it.
     root: Option<String>,
-    /// The revision: a version, a saved name, `take:NAME`, `folder` (the default) or a snapshot id.
+    /// The revision: a version, a saved name, `turn:NUMBER`, `take:NAME`, `folder` (the default) or a snapshot id.
     at: Option<String>,
     /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,

@@ -38,7 +38,7 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// The revision: a version, a saved name, `take:NAME`, `folder` (the default) or a snapshot id.
+    /// The revision: a version, a saved name, `turn:NUMBER`, `take:NAME`, `folder` (the default) or a snapshot id.
     at: Option<String>,
     /// The folder to list; the root by default.
     path: Option<String>,
@@ -104,7 +104,7 @@ struct FileQuery {
     path: String,
     /// Name of the added root that contains it.
     root: Option<String>,
-    /// The revision: a version, a saved name, `take:NAME`, `folder` (the default) or a snapshot id.
+    /// The revision: a version, a saved name, `turn:NUMBER`, `take:NAME`, `folder` (the default) or a snapshot id.
     at: Option<String>,
     /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,

@@ -4,7 +4,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
     ChangeOutcome, Command, FileReport, Goal, HistoryItem, HistoryMove, PendingMove, PlanOutcome,
-    PlanRequest, Preview, Reader, SavedVersion, UndoStatus, Unit, VersionComparison,
+    PlanRequest, Preview, Reader, SavedVersion, Turn, TurnName, UndoStatus, Unit, VersionComparison,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,17 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "List operations",
             "Newest first, marked as current, undone or redoable.",
+        ),
+        get("/v1/threads/{thread}/turns", turns).about(
+            GROUP,
+            "List the turns of a take",
+            "Newest first: each with its prompt, entries, files, tokens, cost, time and model. `turn:NUMBER` is a revision: the \
+             state after its last operation. Undone turns are not listed.",
+        ),
+        get("/v1/threads/{thread}/turns/{turn}", turn).about(
+            GROUP,
+            "Show a turn",
+            "By its number, or `last`.",
         ),
         get("/v1/threads/{thread}/undo-status", undo_status).about(
             GROUP,
@@ -108,6 +119,57 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<HistoryPage>, P
     Ok(Answer::at(HistoryPage { page: Page { items, next }, pending_move }, version))
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TurnsQuery {
+    /// Page size: 1 to 500, 50 by default.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// `next` of the previous page: its last number.
+    cursor: Option<String>,
+    /// The take; the active one by default.
+    take: Option<TakeId>,
+}
+
+/// A page of the turns of a take.
+#[derive(Serialize, JsonSchema)]
+struct TurnsPage {
+    /// Number of turns of the take.
+    count: u64,
+    #[serde(flatten)]
+    page: Page<Turn>,
+}
+
+fn turns(call: &Call<'_, ThreadPath, TurnsQuery>) -> Result<Answer<TurnsPage>, Problem> {
+    let reader = call.service.timeline.read()?;
+    let (thread, take) = (call.path.thread, call.query.take);
+    let version = reader.thread(thread)?.summary.version;
+    let before = cursor(call.query.cursor.as_deref())?;
+    check_take(&reader, thread, take)?;
+    let found = reader.history(thread).in_take(take).turns()?;
+    let items = found.list(before, limit(call.query.limit, 50, MAX_PAGE)?)?;
+    let next = items.last().map(|last| last.name.number).filter(|last| *last > 1);
+    let page = Page { items, next: next.map(|last| last.to_string()) };
+    Ok(Answer::at(TurnsPage { count: found.count(), page }, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct TurnPath {
+    /// The thread's id.
+    thread: ThreadId,
+    /// The turn: its number, or `last`.
+    turn: String,
+}
+
+fn turn(call: &Call<'_, TurnPath, TakeQuery>) -> Result<Answer<Turn>, Problem> {
+    let reader = call.service.timeline.read()?;
+    let (thread, take) = (call.path.thread, call.query.take);
+    let version = reader.thread(thread)?.summary.version;
+    check_take(&reader, thread, take)?;
+    let found = reader.history(thread).in_take(take).turns()?.find(&call.path.turn)?;
+    Ok(Answer::at(found, version))
+}
+
 fn check_take(reader: &Reader<'_>, thread: ThreadId, take: Option<TakeId>) -> Result<(), Problem> {
     take_of(reader, &reader.state(thread)?, take).map(drop)
 }
@@ -145,10 +207,11 @@ fn compare_versions(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StepsBody {
-    /// Number of steps.
-    #[serde(default = "default_steps")]
+    /// Number of steps; 1 by default.
     #[schemars(range(min = 1, max = 1_000_000))]
-    steps: u64,
+    steps: Option<u64>,
+    /// Undo everything after this version instead: `turn:NUMBER`, a version or a saved name.
+    to: Option<String>,
     /// Unit of a step.
     #[serde(default)]
     unit: Unit,
@@ -179,20 +242,49 @@ pub(crate) struct MoveAnswer {
     preview: Option<Preview>,
     /// The result for each path; null if no files are recorded or only the conversation moved.
     files: Option<FileReport>,
+    /// The turns whose prompts were undone (newest first) or redone (oldest first); empty in a preview.
+    turns: Vec<TurnName>,
 }
 
 fn undo(call: &Call<'_, ThreadPath, TakeDryRunQuery, StepsBody>) -> Result<Answer<MoveAnswer>, Problem> {
     let body = &call.body;
-    perform_move(
-        call,
-        call.path.thread,
-        Goal::Undo(body.unit, steps(body.steps)?),
-        body.scope,
-        (body.conflicts, body.shared),
-    )
+    let goal = match (&body.to, body.steps) {
+        (Some(_), Some(_)) => return Err(Problem::refused("give either `steps` or `to`")),
+        (Some(text), None) => {
+            let reader = call.service.timeline.read()?;
+            let (thread, take) = (call.path.thread, call.query.take);
+            check_take(&reader, thread, take)?;
+            let version = reader.history(thread).in_take(take).version_named(text)?;
+            Goal::UndoTo(body.unit, version)
+        }
+        (None, count) => Goal::Undo(body.unit, steps(count.unwrap_or(1))?),
+    };
+    perform_move(call, call.path.thread, goal, body.scope, (body.conflicts, body.shared))
 }
 
-fn redo(call: &Call<'_, ThreadPath, TakeDryRunQuery, StepsBody>) -> Result<Answer<MoveAnswer>, Problem> {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RedoBody {
+    /// Number of steps.
+    #[serde(default = "default_steps")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    steps: u64,
+    /// Unit of a step.
+    #[serde(default)]
+    unit: Unit,
+    /// What to move.
+    #[serde(default)]
+    scope: Scope,
+    /// How to resolve files that do not merge.
+    #[serde(default)]
+    conflicts: OnConflict,
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
+    /// is refused, and a preview lists them.
+    #[serde(default)]
+    shared: bool,
+}
+
+fn redo(call: &Call<'_, ThreadPath, TakeDryRunQuery, RedoBody>) -> Result<Answer<MoveAnswer>, Problem> {
     let body = &call.body;
     perform_move(
         call,
@@ -274,12 +366,22 @@ fn perform_move<P, B>(
     if call.query.dry_run {
         let preview = call.preview((thread, call.query.take), request, move_options)?;
         let (version, files) = (preview.version, preview.files.clone());
-        let body = MoveAnswer { dry_run: true, moved: None, preview: Some(preview), files };
+        let body =
+            MoveAnswer { dry_run: true, moved: None, preview: Some(preview), files, turns: Vec::new() };
         return Ok(Answer::at(body, version));
     }
     let PlanOutcome { moved, files, .. } = call.perform((thread, call.query.take), request, move_options)?;
     let version = moved.as_ref().map(|moved| moved.done.version);
-    Ok(Answer { body: MoveAnswer { dry_run: false, moved, preview: None, files }, version, location: None })
+    // The move is durable: its turns are named as far as they can be read.
+    let turns = match &moved {
+        Some(moved) => {
+            let reader = call.service.timeline.read()?;
+            reader.history(thread).in_take(call.query.take).turns_moved(moved).unwrap_or_default()
+        }
+        None => Vec::new(),
+    };
+    let body = MoveAnswer { dry_run: false, moved, preview: None, files, turns };
+    Ok(Answer { body, version, location: None })
 }
 
 #[derive(Deserialize, JsonSchema)]

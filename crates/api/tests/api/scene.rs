@@ -65,6 +65,7 @@ impl Scene {
             ("{list}", "files"),
             ("{picture}", &self.picture),
             ("{preset}", "preset"),
+            ("{turn}", "last"),
         ];
         let mut path = pattern.to_owned();
         for (placeholder, id) in known {

@@ -319,3 +319,38 @@ fn auto_add_history_adds_the_changes_between_turns() {
     }
     assert_eq!(history(), Vec::<String>::new());
 }
+
+#[test]
+fn turns_are_listed_by_page_and_undone_by_name() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Turns");
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    for prompt in ["create a.txt with one", "create b.txt with two", "create a.txt with three"] {
+        begin(&client, &thread, prompt, "all").done();
+        wait_until_over(&client, &thread);
+    }
+    let page = client.get(&at("turns?limit=2")).done();
+    assert_eq!(
+        (&page["count"], &page["items"][0]["number"], &page["next"]),
+        (&json!(3), &json!(3), &json!("2"))
+    );
+    let rest = client.get(&at("turns?limit=2&cursor=2")).done();
+    assert_eq!((&rest["items"][0]["prompt"], &rest["next"]), (&json!("create a.txt with one"), &Value::Null));
+    let turn = client.get(&at("turns/2")).done();
+    assert_eq!((&turn["files"][0]["path"], &turn["status"]), (&json!("b.txt"), &json!("finished")));
+    client.get(&at("turns/4")).refused(404, "not_found");
+    let diff = client.get(&at("diff?of=turn:2&detail=paths")).done();
+    assert_eq!((&diff["count"], &diff["items"][0]["path"]), (&json!(1), &json!("b.txt")));
+    let file = client.get(&at("workspace/file?path=a.txt&at=turn:1")).done();
+    assert_eq!(file["text"], "one\n");
+    let blame = client.get(&at("blame?path=a.txt")).done();
+    assert_eq!(blame["origins"][0]["in_turn"]["number"], 3);
+    client.post(&at("undo"), &json!({"to": "turn:1", "steps": 2})).refused(422, "refused");
+    let undone = client.post(&at("undo"), &json!({"to": "turn:1"})).done();
+    let numbers: Vec<_> =
+        undone["turns"].as_array().expect("a list").iter().map(|turn| &turn["number"]).collect();
+    assert_eq!(numbers, [&json!(3), &json!(2)]);
+    assert_eq!((world.read("a.txt").as_deref(), world.read("b.txt")), (Some("one\n"), None));
+}

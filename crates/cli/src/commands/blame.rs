@@ -17,14 +17,16 @@ use crate::ui::width::{Align, expand_tabs};
 
 /// Maximum width of the thread title.
 const TITLE: usize = 20;
+/// Maximum width of the turn.
+const TURN_WIDTH: usize = 32;
 
-/// Show which operation wrote each line of a file, and when.
+/// Show which turn or operation wrote each line of a file, and when.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake blame src/main.rs
   retake blame src/main.rs --line 10,20
-  retake blame src/main.rs --at 12        the file as it was at version 12
+  retake blame src/main.rs --at turn:3    the file as it was after turn 3
   retake diff --of 12                     what version 12 of this thread did
 
 Undo, redo, jump, restore and switching takes do not change who wrote a line. Your own edits are shown as yours; \
@@ -33,7 +35,7 @@ pub(crate) struct Arguments {
     /// The file.
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Version, saved name, take:NAME, folder or snapshot id.
+    /// Version, saved name, turn:NUMBER, take:NAME, folder or snapshot id.
     #[arg(long, value_name = "REVISION", default_value = FOLDER)]
     at: String,
     /// Only this line, or the lines from A to B.
@@ -96,12 +98,16 @@ impl Arguments {
 fn head(context: &Context, origin: &LineOrigin) -> Label {
     let styles = &context.styles;
     let by = &origin.by;
-    Label::new()
-        .with(styles.title, &by.title)
-        .truncate(TITLE)
-        .with(styles.id, &format!(" {}", by.version))
-        .plain(&format!(" {} ", describe::actor(&by.actor)))
-        .with(styles.muted, &context.ago(by.time))
+    let label = Label::new().with(styles.title, &by.title).truncate(TITLE);
+    let label = match &origin.in_turn {
+        Some(turn) => {
+            label.plain(" ").join(Label::new().with(styles.id, &turn.to_string()).truncate(TURN_WIDTH))
+        }
+        None => label
+            .with(styles.id, &format!(" {}", by.version))
+            .plain(&format!(" {}", describe::actor(&by.actor))),
+    };
+    label.with(styles.muted, &format!(" {}", context.ago(by.time)))
 }
 
 /// Parses `12` or `10,20`.

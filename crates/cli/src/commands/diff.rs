@@ -27,11 +27,13 @@ Examples:
   retake diff 12                          from version 12 to the folder
   retake diff 12 15 -- src                between two versions, only below src
   retake diff --of 15                     changes made by version 15
+  retake diff turn:3                      changes made by turn 3
+  retake diff turn:3 folder               changes since turn 3
   retake diff take:main take:main_take_1  between two takes
   retake diff \"before the rewrite\" --stat
 
-A revision is a version number (see `retake history`), the name of a saved version, take:NAME, folder, or the prefix of \
-a snapshot id. Without any, the folder is compared with its state after the last change by this thread's agent or by \
+A revision is a version number (see `retake history`), the name of a saved version, turn:NUMBER, take:NAME, folder, or \
+the prefix of a snapshot id. One turn alone is compared with the files before it. Without any, the folder is compared with its state after the last change by this thread's agent or by \
 undo, redo, jump or restore. Comparing with the folder records your changes in it.
 
 Renamed files are detected. Files above 16 MiB or 400,000 lines are not compared line by line. Control characters are \
@@ -43,9 +45,9 @@ pub(crate) struct Arguments {
     /// Limit to these files and folders.
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Show the changes made by this version.
+    /// Show the changes made by this version or turn.
     #[arg(long, value_name = "VERSION", conflicts_with = "revisions")]
-    of: Option<u64>,
+    of: Option<String>,
     /// Show only the number of added and removed lines.
     #[arg(long, conflicts_with_all = ["name_only", "word"])]
     stat: bool,
@@ -107,8 +109,8 @@ impl Arguments {
     }
 
     fn revisions(&self, revisions: &Revisions<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
-        if let Some(version) = self.of {
-            return Ok(revisions.around(version)?);
+        if let Some(text) = &self.of {
+            return Ok(revisions.of(text)?);
         }
         let mut named = self.revisions.iter().map(String::as_str);
         revisions.between(named.next(), named.next()).map_err(suggest_paths)
@@ -128,4 +130,9 @@ pub(super) fn write_changes(
         draw::write(out, styles, file, words)?;
     }
     Ok(())
+}
+
+/// Writes the number of changed lines per file.
+pub(crate) fn write_stat(out: &mut dyn Write, context: &Context, changes: &Changes) -> io::Result<()> {
+    stat::write(out, context, changes)
 }

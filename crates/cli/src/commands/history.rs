@@ -2,11 +2,14 @@
 
 mod lines;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use clap::Args;
-use retake_model::id::{TakeId, ThreadId};
+use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::operation::Version;
 use retake_store::ThreadRow;
-use retake_timeline::{HistoryItem, PendingMove, Reader, UndoStatus};
+use retake_timeline::{HistoryItem, PendingMove, Reader, TurnName, UndoStatus};
 use serde::Serialize;
 
 use self::lines::{Grouping, group};
@@ -28,7 +31,7 @@ Examples:
   retake jump 12                          go to version 12
 
 ● is the current state. ↶ was undone (`retake jump` reaches it), ↷ was undone and can be redone. Brackets join the \
-operations of one turn, which are undone together.")]
+operations of one turn, which are undone together, below its number and prompt; `retake turns` lists only those.")]
 pub(crate) struct Arguments {
     /// Maximum number of lines [default: 50].
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -65,6 +68,8 @@ struct DescribedOperation {
     description: String,
     /// The start of the affected text.
     preview: Option<String>,
+    /// The number and prompt of its turn, if a prompt caused it and it is not undone.
+    in_turn: Option<TurnName>,
 }
 
 impl Arguments {
@@ -82,12 +87,19 @@ impl Arguments {
         let items = collect(&reader, (row.summary.id, take), self.before, limit, grouping)?;
         let next = items.last().map(|last| last.version).filter(|version| *version > 1);
         let mut operations = Vec::with_capacity(items.len());
+        let turns = reader.history(row.summary.id).in_take(take).turns()?;
+        let mut names: HashMap<TurnId, Option<TurnName>> = HashMap::new();
         for item in items {
+            let in_turn = match names.entry(item.turn) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(new) => new.insert(turns.name_of(item.turn)?).clone(),
+            };
             let description = describe::describe::describe(&reader, &item.kind, item.state)?;
             operations.push(DescribedOperation {
                 item,
                 description: description.summary,
                 preview: description.preview,
+                in_turn,
             });
         }
         let history = reader.history(row.summary.id).in_take(take).undo_status()?;

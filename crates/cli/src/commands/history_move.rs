@@ -12,7 +12,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
 use retake_timeline::{
-    Caller, FileReport, Goal, HistoryMove, PlanOutcome, PlanRequest, ReadError, Reader, Unit,
+    Caller, FileReport, Goal, HistoryMove, PlanOutcome, PlanRequest, ReadError, Reader, TurnName, Unit,
 };
 use serde::Serialize;
 
@@ -56,6 +56,7 @@ impl Steps {
         self,
         context: &Context,
         verb: &str,
+        to: Option<&str>,
         goal: impl Fn(Unit, u64) -> Goal,
     ) -> Result<(), Failure> {
         let undoes = matches!(goal(Unit::Turn, 1), Goal::Undo(..));
@@ -69,14 +70,21 @@ impl Steps {
             let (row, take) = context.view(&reader, &self.target)?;
             (row.summary.id, take)
         };
-        drop(reader);
         let unit = if self.single { Unit::Operation } else { Unit::Turn };
+        let (goal, asked) = match to {
+            Some(text) => {
+                let version = reader.history(thread).in_take(take).version_named(text)?;
+                (Goal::UndoTo(unit, version), 0)
+            }
+            None => (goal(unit, self.count), self.count),
+        };
+        drop(reader);
         let caller = context.caller(thread, self.target.expect)?;
-        let mut made = self.count;
+        let mut made = asked;
         run_move(
             context,
             (thread, take),
-            goal(unit, self.count),
+            goal,
             caller,
             self.files.with_shared(self.shared),
             |report, out| {
@@ -89,8 +97,8 @@ impl Steps {
         if deleted.is_some() && is_back()? {
             context.timeline()?.work_on(thread, context.caller(thread, None)?)?;
         }
-        if made < self.count {
-            let (made, asked) = (counted(made, "step", "steps"), bytes::count(self.count));
+        if made < asked {
+            let (made, asked) = (counted(made, "step", "steps"), bytes::count(asked));
             context.note(&format!("{verb} only {made} of {asked}: no more available."))?;
         }
         Ok(())
@@ -174,6 +182,8 @@ pub(crate) struct MoveReport {
     pub(crate) after: ThreadStatus,
     /// File changes; `None` if no files are recorded or only the conversation moved.
     pub(crate) files: Option<FileReport>,
+    /// The turns whose prompts were undone (newest first) or redone (oldest first).
+    pub(crate) turns: Vec<TurnName>,
     /// Other threads that the move archived or restored.
     #[serde(skip)]
     also: Vec<ThreadSummary>,
@@ -236,15 +246,29 @@ pub(crate) fn describe_move(
         also.push(reader.thread(*thread)?.summary);
     }
     // A move is one operation, so the state before it is the previous version.
+    let turns = reader.history(thread).in_take(take).turns_moved(&moved)?;
     let before = log.status(if moved.done.changed() { version - 1 } else { version }, take)?;
     let after = log.status(version, take)?;
-    Ok(MoveReport { from, count, changes, before, after, files, also, files_only, moved })
+    Ok(MoveReport { from, count, changes, before, after, files, turns, also, files_only, moved })
 }
 
 impl MoveReport {
     /// Writes the changes after a verb such as "Undid".
     pub(crate) fn write_changes(&self, out: &mut dyn Write, styles: &Styles, verb: &str) -> io::Result<()> {
         let verb = if self.files_only { format!("{verb} (files only)") } else { verb.to_owned() };
+        let mut verb = verb.as_str();
+        if !self.turns.is_empty() {
+            let title = styles.title;
+            for turn in self.turns.iter().take(MAX_SHOWN) {
+                let name = turn.to_string();
+                writeln!(out, "{verb} {title}{}{title:#}", sanitize(&name, LineBreaks::Fold))?;
+            }
+            let more = self.turns.len().saturating_sub(MAX_SHOWN);
+            if more > 0 {
+                writeln!(out, "… and {}", counted(more as u64, "more turn", "more turns"))?;
+            }
+            verb = "That was";
+        }
         if let [change] = self.changes.as_slice() {
             return writeln!(out, "{verb}: {}", change.label(styles));
         }

@@ -1,13 +1,13 @@
 //! `retake jump`
 
 use clap::Args;
-use retake_model::operation::{OperationKind, Version};
-use retake_timeline::{Goal, Reader};
+use retake_model::operation::OperationKind;
+use retake_timeline::Goal;
 
 use super::history_move::run_move;
 use crate::arguments::Target;
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::working_copy::FileFlags;
 
 /// Jump to any version of a thread.
@@ -16,10 +16,11 @@ use crate::working_copy::FileFlags;
 Examples:
   retake jump 12                          go to version 12
   retake jump \"before the rewrite\"        go to a saved version
+  retake jump turn:3                      go to the end of turn 3
 
 `retake history` lists the versions. A jump is an operation too, so nothing is lost.")]
 pub(crate) struct Arguments {
-    /// Version number, or the name of a saved version.
+    /// Version number, the name of a saved version, or `turn:NUMBER`.
     #[arg(value_name = "VERSION|NAME")]
     to: String,
     #[command(flatten)]
@@ -36,7 +37,12 @@ impl Arguments {
         let reader = context.timeline()?.read()?;
         let (row, take) = context.view(&reader, &self.target)?;
         let thread = row.summary.id;
-        let version = self.version(&reader, thread)?;
+        let history = reader.history(thread).in_take(take);
+        let version = match self.to.parse() {
+            // The move reports a version that does not exist.
+            Ok(version) => version,
+            Err(_) => history.version_named(&self.to)?,
+        };
         drop(reader);
         let caller = context.caller(thread, self.target.expect)?;
         run_move(
@@ -56,19 +62,5 @@ impl Arguments {
                 }
             },
         )
-    }
-
-    fn version(&self, reader: &Reader<'_>, thread: retake_model::id::ThreadId) -> Result<Version, Failure> {
-        if let Ok(version) = self.to.parse() {
-            return Ok(version);
-        }
-        // Names are stored without surrounding white space.
-        reader.history(thread).saved(self.to.trim())?.ok_or_else(|| {
-            let message = format!(
-                "no version was saved as {:?}; `retake save --list` lists the saved versions",
-                self.to
-            );
-            Failure::new(Code::NotFound, message)
-        })
     }
 }

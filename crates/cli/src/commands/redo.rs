@@ -23,6 +23,6 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        self.steps.run_move(context, "Redid", Goal::Redo)
+        self.steps.run_move(context, "Redid", None, Goal::Redo)
     }
 }

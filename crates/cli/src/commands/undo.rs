@@ -13,6 +13,7 @@ use crate::failure::Failure;
 Examples:
   retake undo
   retake undo 3
+  retake undo --to turn:3                 everything after turn 3
   retake undo --step                      one operation, not the whole turn
   retake undo --dry-run                   preview the file changes
   retake undo --conversation              do not change files
@@ -23,12 +24,15 @@ Undo affects one take: messages and file changes of other takes and threads are 
 merged; if a merge fails, the file is left as it is and both versions are kept. Nothing is lost: `retake redo` redoes \
 the turn, and `retake jump` reaches every version.")]
 pub(crate) struct Arguments {
+    /// Undo everything after this version: `turn:NUMBER`, a number or a saved name.
+    #[arg(long, value_name = "VERSION", conflicts_with = "count")]
+    to: Option<String>,
     #[command(flatten)]
     steps: Steps,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        self.steps.run_move(context, "Undid", Goal::Undo)
+        self.steps.run_move(context, "Undid", self.to.as_deref(), Goal::Undo)
     }
 }

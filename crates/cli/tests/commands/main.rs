@@ -24,6 +24,7 @@ mod shortcuts;
 mod signals;
 mod terminal;
 mod tools;
+mod turns;
 
 mod support {
     //! The real program in a sandbox; the studio's tests use the same.

@@ -23,7 +23,7 @@ use crate::files::file_history::FileHistoryReader;
 use crate::files::file_log::OperationInfo;
 use crate::files::touches::Touches;
 use crate::read::project::ProjectReader;
-use crate::{NamedFiles, ReadError};
+use crate::{NamedFiles, ReadError, TurnName};
 
 /// The lines of a file with their origins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,6 +47,8 @@ pub struct LineOrigin {
     pub by: OperationInfo,
     /// Path of the file at that time.
     pub path: RootPath,
+    /// The number and prompt of its turn; `null` if a prompt did not cause it, or it was undone.
+    pub in_turn: Option<TurnName>,
 }
 
 /// A line with its origin.
@@ -122,8 +124,12 @@ impl ProjectReader<'_> {
         for number in named {
             let touch = &found[number as usize];
             places.insert(number, described.len());
+            let operation = &touch.stored.operation;
+            let history = self.reader.history(operation.thread);
+            let turns = history.in_take(operation.files.map(|files| files.take)).turns()?;
             described.push(LineOrigin {
                 by: OperationInfo::of(touch, &touches.threads()[touch.thread].summary.title),
+                in_turn: turns.name_of(operation.turn)?,
                 path: RootPath { root: path.root.clone(), path: touch.change.path.clone() },
             });
         }

@@ -40,6 +40,20 @@ pub enum FindError {
          characters of an id also work"
     )]
     NoEntry(String),
+    /// No turn matches.
+    #[error("there is no turn {text:?} in the take; {}", turn_hint(*count))]
+    NoTurn {
+        /// The input.
+        text: String,
+        /// Number of turns of the take.
+        count: u64,
+    },
+    /// No version matches.
+    #[error(
+        "{0:?} is not a version: name a number, a saved version or `turn:NUMBER`; `retake history` and `retake save --list` \
+         list them"
+    )]
+    NoVersion(String),
     /// Several objects match.
     #[error("{text:?} is ambiguous: {}", candidates.join(", "))]
     Several {
@@ -51,6 +65,15 @@ pub enum FindError {
     /// Reading failed.
     #[error(transparent)]
     Read(#[from] ReadError),
+}
+
+/// Lists the turns that exist.
+fn turn_hint(count: u64) -> String {
+    match count {
+        0 => "it has none yet, `retake run` starts one".to_owned(),
+        1 => "it has one, `turn:1`".to_owned(),
+        _ => format!("it has `turn:1` to `turn:{count}`, and `turn:last`"),
+    }
 }
 
 /// Explains why a text matches no id.

@@ -30,18 +30,20 @@ use crate::read::find::Finder;
 use crate::read::history::HistoryReader;
 use crate::read::project::ProjectReader;
 use crate::read::settings::SettingsReader;
+use crate::read::turns::index::TurnCache;
 use crate::working_copy::WorktreeReader;
 use crate::{ReadError, Timeline};
 
 /// A consistent view of the timeline.
 pub struct Reader<'timeline> {
     reading: ReadTransaction<'timeline>,
+    turns: &'timeline TurnCache,
 }
 
 impl Timeline {
     /// Begins a read transaction.
     pub fn read(&self) -> Result<Reader<'_>, StoreError> {
-        Ok(Reader { reading: self.store.read()? })
+        Ok(Reader { reading: self.store.read()?, turns: &self.turns })
     }
 }
 
@@ -54,6 +56,11 @@ impl Reader<'_> {
     /// The settings that threads share, which are stored beside the database.
     pub(crate) fn shared_settings(&self, scope: SettingScope) -> Result<SharedSettings, StoreError> {
         self.reading.store().shared_settings(scope)
+    }
+
+    /// The turns of takes, as last read.
+    pub(crate) fn turn_cache(&self) -> &TurnCache {
+        self.turns
     }
 
     /// A thread by id.

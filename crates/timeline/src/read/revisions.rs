@@ -5,6 +5,7 @@
 //! | `12` | after version 12 |
 //! | `before the rewrite` | of the version saved under that name |
 //! | `take:main_take_1` | of that take |
+//! | `turn:3` | after the third turn of the take, `turn:last` after the last |
 //! | `folder` | the current files |
 //! | `3f9c01` | of a snapshot, by the prefix of its id |
 //!
@@ -19,7 +20,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_store::{StoreError, ThreadRow};
 use serde::Serialize;
 
-use crate::{FilesAt, FindError, ReadError, Reader, Timeline};
+use crate::{FilesAt, FindError, ReadError, Reader, TURN, Timeline, Turns};
 
 /// The current files.
 pub const FOLDER: &str = "folder";
@@ -43,8 +44,8 @@ pub struct NamedFiles {
 pub enum RevisionError {
     /// Nothing matches.
     #[error(
-        "{0:?} is not a revision: name a version, a saved version, `take:NAME`, `folder` or a snapshot; `retake history` \
-         and `retake snapshot list` show them"
+        "{0:?} is not a revision: name a version, a saved version, `turn:NUMBER`, `take:NAME`, `folder` or a snapshot; \
+         `retake history`, `retake turns` and `retake snapshot list` show them"
     )]
     NoSuchRevision(String),
     /// Several snapshots match.
@@ -88,6 +89,8 @@ pub struct RevisionResolver<'timeline, E> {
     pub thread: ThreadRow,
     /// The take whose worktree is meant; `None` for the project's folder.
     here: Option<TakeId>,
+    /// The take whose turns are meant; `None` for the same, or the active one.
+    turns_of: Option<TakeId>,
     snapshot_folder: SnapshotFolder<'timeline, E>,
     folder: OnceCell<ContentId>,
 }
@@ -100,7 +103,7 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
         here: Option<TakeId>,
         snapshot_folder: SnapshotFolder<'timeline, E>,
     ) -> Self {
-        Self { timeline, thread, here, snapshot_folder, folder: OnceCell::new() }
+        Self { timeline, thread, here, turns_of: None, snapshot_folder, folder: OnceCell::new() }
     }
 
     /// The current files.
@@ -128,13 +131,26 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
                 None => Ok(NamedFiles { name, ..self.folder()? }),
             };
         }
+        if let Some(turn) = text.strip_prefix(TURN) {
+            let (turns, number) = self.turn(&reader, turn).map_err(RevisionError::from)?;
+            return Ok(around_turn(&turns, number)?.1);
+        }
         Ok(self.known(&reader, text)?)
     }
 
+    /// The files before and after a turn, if the text names one.
+    pub fn of_turn(&self, text: &str) -> Result<Option<(NamedFiles, NamedFiles)>, RevisionError> {
+        let Some(turn) = text.trim().strip_prefix(TURN) else { return Ok(None) };
+        let reader = self.timeline.read()?;
+        let (turns, number) = self.turn(&reader, turn)?;
+        around_turn(&turns, number).map(Some)
+    }
+
     /// Resolves the two sides of a comparison: manual edits if none is named, and up to the current files if only the
-    /// first is.
+    /// first is. A turn alone is compared with the files before it.
     pub fn between(&self, from: Option<&str>, to: Option<&str>) -> Result<(NamedFiles, NamedFiles), E> {
         let from = match from {
+            Some(turn) if to.is_none() && turn.trim().starts_with(TURN) => return Ok(self.of(turn)?),
             Some(from) => self.find(from)?,
             None => self.before_user_edits()?,
         };
@@ -143,6 +159,20 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
             None => self.folder()?,
         };
         Ok((from, to))
+    }
+
+    /// The files before and after what a text names: a version or a turn.
+    pub fn of(&self, text: &str) -> Result<(NamedFiles, NamedFiles), RevisionError> {
+        match self.of_turn(text)? {
+            Some(files) => Ok(files),
+            None => self.around(text.trim().parse().map_err(|_| FindError::NoVersion(text.to_owned()))?),
+        }
+    }
+
+    /// The same revisions, with the turns of this take.
+    #[must_use]
+    pub fn in_take(self, take: TakeId) -> Self {
+        Self { turns_of: Some(take), ..self }
     }
 
     /// The files before and after an operation.
@@ -158,6 +188,17 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
             version: Some(version),
         };
         Ok((named_files("just before", at.files.before), named_files("just after", at.files.after)))
+    }
+
+    /// The turns of the take, and the number that a text names.
+    fn turn<'reader>(
+        &self,
+        reader: &'reader Reader<'reader>,
+        text: &str,
+    ) -> Result<(Turns<'reader>, u64), FindError> {
+        let turns = reader.history(self.thread.summary.id).in_take(self.turns_of.or(self.here)).turns()?;
+        let number = turns.find_number(text)?;
+        Ok((turns, number))
     }
 
     /// The files after the last change by this thread's agent or by a move: later changes are manual edits. Falls back
@@ -250,4 +291,12 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
             None => Err(RevisionError::NoFilesOfTake(take.name)),
         }
     }
+}
+
+/// The files before and after a turn that exists.
+fn around_turn(turns: &Turns<'_>, number: u64) -> Result<(NamedFiles, NamedFiles), RevisionError> {
+    let (before, after) = turns.files(number)?.ok_or(RevisionError::NoFiles)?;
+    let (name, version) = (turns.name(number)?.to_string(), Some(turns.last(number)));
+    let before = NamedFiles { name: format!("before {name}"), snapshot: before, version: None };
+    Ok((before, NamedFiles { name, snapshot: after, version }))
 }

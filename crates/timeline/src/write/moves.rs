@@ -51,6 +51,8 @@ pub struct HistoryMove {
 pub enum Goal {
     /// Back by that many steps.
     Undo(Unit, u64),
+    /// Back by whole steps until every change after an operation is undone.
+    UndoTo(Unit, Version),
     /// Forward by that many steps.
     Redo(Unit, u64),
     /// To the state after an operation.
@@ -314,7 +316,7 @@ impl Goal {
         let log = queries.log(thread);
         let (from, now) = (cursor.position(&log)?, cursor.place(&log)?);
         let (most, unit) = match self {
-            Self::Jump(asked) if asked == 0 || asked > head => {
+            Self::Jump(asked) | Self::UndoTo(_, asked) if asked == 0 || asked > head => {
                 return Err(ChangeError::NoSuchVersion { asked, current: head });
             }
             Self::Jump(version) => {
@@ -323,10 +325,16 @@ impl Goal {
                 let to = cursor.position(&log)?;
                 return Ok(Destination { cursor, from, to, steps: 1, now });
             }
+            Self::UndoTo(unit, _) => (u64::MAX, unit),
             Self::Undo(unit, steps) | Self::Redo(unit, steps) => (steps, unit),
         };
         let (mut steps, mut reached) = (0, None);
         while steps < most {
+            if let Self::UndoTo(_, version) = self
+                && cursor.position(&log)? <= version
+            {
+                break;
+            }
             let passed = cursor.route().len();
             let moved = match self {
                 Self::Redo(..) => cursor.redo(&log, unit)?,
@@ -338,10 +346,10 @@ impl Goal {
             if matches!(self, Self::Redo(..)) {
                 cursor = past_restored_deletion(queries, thread, cursor)?;
             }
-            if let (Self::Undo(..), Some(depth)) = (self, rules.depth)
+            if let (Self::Undo(..) | Self::UndoTo(..), Some(depth)) = (self, rules.depth)
                 && cursor.is_deeper_than(&log, depth)?
             {
-                if reached.is_none() {
+                if reached.is_none() || matches!(self, Self::UndoTo(..)) {
                     return Err(ChangeError::TooDeep(depth));
                 }
                 break;
@@ -386,7 +394,7 @@ impl Goal {
     /// The operation kind of the move.
     pub(crate) fn kind(self, from: Version, to: Version) -> OperationKind {
         match self {
-            Self::Undo(..) => OperationKind::Undone { from, to },
+            Self::Undo(..) | Self::UndoTo(..) => OperationKind::Undone { from, to },
             Self::Redo(..) => OperationKind::Redone { from, to },
             Self::Jump(_) => OperationKind::Jumped { from, to },
         }

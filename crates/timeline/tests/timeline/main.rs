@@ -33,6 +33,7 @@ mod restore;
 mod shared;
 mod support;
 mod takes;
+mod turns;
 mod undo_by_take;
 mod undo_of_named_take;
 mod user_reports;

@@ -60,7 +60,15 @@ pub(super) fn draw(context: &Context, operations: &[DescribedOperation], groupin
     let items: Vec<HistoryItem> = operations.iter().map(|operation| operation.item.clone()).collect();
     let lines = group(&items, grouping);
     let brackets = brackets(&items, &lines);
+    let mut last = None;
     for (line, bracket) in lines.iter().zip(brackets) {
+        if let Some(turn) = &operations[line.start].in_turn {
+            if last != Some(turn.number) {
+                let name = Label::new().with(context.styles.title, &turn.to_string());
+                table.row([Label::new(), Label::new(), Label::new(), name]);
+            }
+            last = Some(turn.number);
+        }
         let (newest, oldest) = (&operations[line.start], &operations[line.end - 1]);
         let look = LineStyle::of(context, &newest.item);
         let version = match line.len() {

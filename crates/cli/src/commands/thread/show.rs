@@ -1,10 +1,12 @@
 //! `retake thread show`
 
+mod turn;
+
 use std::io::{self, Write};
 
 use clap::Args;
 use retake_model::take::{Attachments, Take};
-use retake_timeline::{EntryView, PendingMove, Reader, UndoStatus};
+use retake_timeline::{EntryView, PendingMove, Reader, TURN, UndoStatus};
 use serde::Serialize;
 
 use super::entry::{EntryFormat, write_entry};
@@ -16,27 +18,30 @@ use crate::ui::label::Label;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::style::Styles;
 
-/// Show the entries of a thread.
+/// Show the entries of a thread, or what a turn said and changed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake thread show                     the last entries of the current thread
   retake thread show \"Fix the login\" --all
   retake thread show --at 12             as of version 12
+  retake thread show --at turn:3         as of the end of turn 3
+  retake show turn:3                     what turn 3 said, and which files it changed
   retake thread show --source            Markdown source
   retake thread show --role User --json
 
 On a terminal, entries are shown as rendered Markdown. In a pipe, or if a text exceeds 256 KiB or 32 levels of nesting, \
 the source is shown.")]
 pub(crate) struct Arguments {
-    /// Thread (title or id prefix), or THREAD/TAKE [default: the current thread].
+    /// Thread (title or id prefix), or THREAD/TAKE [default: the current thread]; or `turn:NUMBER` of the current one.
+    #[arg(value_name = "THREAD|TURN")]
     thread: Option<String>,
     /// Take [default: the active take].
     #[arg(short = 'k', long, value_name = "TAKE")]
     take: Option<String>,
-    /// Show the thread as of this version.
+    /// Show the thread as of this version: a number, a saved name or `turn:NUMBER`.
     #[arg(long, value_name = "VERSION")]
-    at: Option<u64>,
+    at: Option<String>,
     /// Show all entries.
     #[arg(long, conflicts_with_all = ["last", "from"])]
     all: bool,
@@ -72,11 +77,23 @@ struct Answer<'show> {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        if let Some(text) = self.thread.as_deref().filter(|text| text.starts_with(TURN)) {
+            return turn::show(
+                context,
+                text,
+                self.take.as_deref(),
+                EntryFormat { full: self.full, source: self.source },
+            );
+        }
         let reader = context.timeline()?.read()?;
         let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
         let mut resolved = context.resolve(&reader, &target)?;
-        if let Some(version) = self.at {
+        let mut at = None;
+        if let Some(text) = &self.at {
+            let history = reader.history(resolved.thread.summary.id).in_take(Some(resolved.take.id));
+            let version = history.version_named(text)?;
             resolved = at_version(&reader, resolved, version)?;
+            at = Some(version);
         }
         let ResolvedTarget { thread, take, .. } = &resolved;
         let range = self.range(take.entries.len(), context.config.output.entries);
@@ -97,7 +114,7 @@ impl Arguments {
             pending_moves: context.pending_moves(|pending| pending == thread.summary.id)?,
         };
         context.answer(&answer, |out, styles| {
-            let line = heading(styles, &resolved, self.at, undo_status);
+            let line = heading(styles, &resolved, at, undo_status);
             writeln!(out, "{}\n", line.in_lines(context.screen.columns()))?;
             if range.start > 0 {
                 let muted = styles.muted;
