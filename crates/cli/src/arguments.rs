@@ -115,6 +115,9 @@ pub(crate) enum Command {
     /// Import an exported thread.
     #[command(display_order = 111)]
     Import(commands::import::Arguments),
+    /// Back up the store while other programs use it, or check a backup.
+    #[command(display_order = 119)]
+    Backup(commands::backup::Arguments),
     /// Check the integrity of the store without changing it.
     #[command(display_order = 120)]
     Verify(commands::verify::Arguments),

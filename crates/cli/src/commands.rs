@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod backup;
 pub(crate) mod blame;
 pub(crate) mod chat;
 pub(crate) mod clear;

@@ -85,6 +85,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Search(arguments) => arguments.run(context)?,
         Command::Export(arguments) => arguments.run(context)?,
         Command::Import(arguments) => arguments.run(context)?,
+        Command::Backup(arguments) => return arguments.run(context),
         Command::Verify(arguments) => return arguments.run(context),
         Command::Repair(arguments) => return arguments.run(context),
         Command::Gc(arguments) => arguments.run(context)?,

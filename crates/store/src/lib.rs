@@ -36,6 +36,9 @@ pub use log::queries::Queries;
 pub use log::read_transaction::ReadTransaction;
 pub use log::tail::Tail;
 pub use log::writer::{WriteError, WriteTransaction};
+pub use maintenance::backup::{
+    BackupCheck, BackupError, BackupKeyState, BackupProblem, BackupProgress, BackupReport,
+};
 pub use maintenance::budget::{BudgetState, StoreUsage};
 pub use maintenance::collect::{CollectMode, CollectReport};
 pub use maintenance::exclusive::WalState;
@@ -70,6 +73,8 @@ use objects::cache::Cache;
 pub struct Store {
     folder: PathBuf,
     cache: Arc<Cache>,
+    /// Opens a connection for reading.
+    connect: fn(&Path) -> Result<rusqlite::Connection, StoreError>,
     readers: Mutex<Vec<rusqlite::Connection>>,
     writer: Writer,
 }

@@ -1,5 +1,6 @@
-//! Keeping a store sound and small: verify, repair, gc, purge, redact.
+//! Keeping a store sound and small: verify, repair, gc, purge, redact, backup.
 
+pub(crate) mod backup;
 pub(crate) mod budget;
 pub(crate) mod collect;
 pub(crate) mod completeness;

@@ -1,5 +1,7 @@
 //! Opens a store: folder, schema, and durability settings.
 
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -59,7 +61,21 @@ impl Store {
         prepare(folder, &lock, migrations)?;
         let cache = Arc::new(Cache::of(folder));
         let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
-        Ok(Self { folder: folder.to_owned(), cache, readers: Mutex::default(), writer })
+        Ok(Self { folder: folder.to_owned(), cache, connect, readers: Mutex::default(), writer })
+    }
+
+    /// Opens a store that no process writes to, without creating, locking or changing a file. Writes are refused.
+    pub(crate) fn open_immutable(folder: &Path) -> Result<Self, OpenError> {
+        let (path, lock) = (database(folder), lock(folder));
+        let connection = connect_immutable(&path)?;
+        check_ours(&connection, &path)?;
+        check_schema_text(&connection)?;
+        let lock = std::fs::File::open(&lock).map_err(|error| StoreError::File { path: lock, error })?;
+        let cache = Arc::new(Cache::of(folder));
+        let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
+        writer.refuse_all();
+        let readers = Mutex::new(vec![connection]);
+        Ok(Self { folder: folder.to_owned(), cache, connect: connect_immutable, readers, writer })
     }
 }
 
@@ -138,6 +154,24 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
          PRAGMA temp_store = MEMORY;",
     )?;
     connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Opens a database that no process changes. SQLite then needs no lock and no file beside it.
+pub(crate) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
+    let mut address = String::from("file:");
+    for byte in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).as_os_str().as_bytes() {
+        let _ = write!(address, "%{byte:02x}");
+    }
+    address.push_str("?immutable=1");
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(address, flags)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.execute_batch(
+        "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
+    )?;
     Ok(connection)
 }
 

@@ -9,7 +9,7 @@ use retake_agent::{BackendError, CompressError, SendError, SetupError, TurnError
 use retake_model::command::CommandError;
 use retake_model::object::ObjectError;
 use retake_model::settings::InvalidSettingError;
-use retake_store::{OpenError, RedactError, SearchError, StoreError};
+use retake_store::{BackupError, OpenError, RedactError, SearchError, StoreError};
 use retake_timeline::{
     BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, PresetError,
     ProjectError, ReadError, RevisionError,
@@ -65,6 +65,21 @@ impl From<OpenError> for Failure {
             | OpenError::Foreign(_)
             | OpenError::OldSqlite(_) => Self::caused_by(Code::Refused, &error),
         }
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        let code = match error {
+            BackupError::Store(error) => return error.into(),
+            BackupError::AlreadyExists(_)
+            | BackupError::InsideStore(_)
+            | BackupError::Running(_)
+            | BackupError::OtherFormat { .. } => Code::Refused,
+            BackupError::Unsettled => Code::Conflict,
+            BackupError::NotABackup { .. } => Code::Damaged,
+        };
+        Self::caused_by(code, &error)
     }
 }
 

@@ -18,7 +18,7 @@ use retake_model::settings::InvalidSettingError;
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::time::Timestamp;
-use retake_store::{OpenError, RedactError, SearchError, StoreError};
+use retake_store::{BackupError, OpenError, RedactError, SearchError, StoreError};
 use retake_timeline::{
     BlameError, ChangeError, ChangeOutcome, CreateError, ExportError, FileError, FindError, ImportError,
     PresetError, ProjectError, ReadError, RevisionError,
@@ -119,6 +119,15 @@ fn of_store(all: &mut NamedFailures) {
         OpenError::Foreign(_) => OpenError::Foreign(text()),
         OpenError::OldSqlite(_) => OpenError::OldSqlite("3.0"),
         OpenError::Store(_) => OpenError::Store(StoreError::DiskFull),
+    });
+    samples!(all, BackupError {
+        BackupError::AlreadyExists(_) => BackupError::AlreadyExists("/backup".into()),
+        BackupError::InsideStore(_) => BackupError::InsideStore("/store/backup".into()),
+        BackupError::Running(_) => BackupError::Running("/backup".into()),
+        BackupError::Unsettled => BackupError::Unsettled,
+        BackupError::NotABackup { .. } => BackupError::NotABackup { path: "/backup".into(), reason: text() },
+        BackupError::OtherFormat { .. } => BackupError::OtherFormat { found: 1, wanted: 2 },
+        BackupError::Store(_) => BackupError::Store(StoreError::DiskFull),
     });
     samples!(all, SearchError {
         SearchError::TooManyWords { .. } => SearchError::TooManyWords { limit: 9 },

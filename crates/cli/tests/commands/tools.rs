@@ -1,6 +1,7 @@
 //! Tests of the maintenance commands with the real program, in temporary folders.
 
 mod attachments;
+mod backup;
 mod config;
 mod demo;
 mod failing;

@@ -5,7 +5,6 @@ use std::sync::PoisonError;
 
 use crate::location::database;
 use crate::log::queries::{Queries, ReadPoint};
-use crate::open::connect;
 use crate::{Store, StoreError};
 
 /// A snapshot of the store. Later writes are not visible.
@@ -28,7 +27,7 @@ impl Store {
         let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => connect(&database(&self.folder))?,
+            None => (self.connect)(&database(&self.folder))?,
         };
         // The first read inside the transaction fixes the snapshot.
         connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;

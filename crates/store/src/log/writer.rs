@@ -191,6 +191,11 @@ impl Writer {
         }
     }
 
+    /// Refuses every write, as after a failed sync.
+    pub(crate) fn refuse_all(&self) {
+        self.poisoned.store(true, Ordering::SeqCst);
+    }
+
     /// Fails after a failed sync.
     pub(crate) fn check_usable(&self) -> Result<(), StoreError> {
         if self.poisoned.load(Ordering::SeqCst) { Err(StoreError::Poisoned) } else { Ok(()) }

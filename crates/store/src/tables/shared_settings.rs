@@ -226,7 +226,7 @@ impl Store {
 }
 
 /// Paths of all records in a store. Only records have a name without an extension.
-fn records(store: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(crate) fn records(store: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let folder = folder_of(store);
     let listed = match fs::read_dir(&folder) {
         Ok(listed) => listed,
@@ -244,7 +244,7 @@ fn records(store: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-fn folder_of(store: &Path) -> PathBuf {
+pub(crate) fn folder_of(store: &Path) -> PathBuf {
     store.join("shared")
 }
 

@@ -1,5 +1,6 @@
 //! The public interface of the store: publishing, reading, damage, repair, purge.
 
+mod backup;
 mod collect;
 mod files;
 mod flips;

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use retake_model::content::{ContentId, Kind};
 use rusqlite::params;
@@ -118,6 +118,11 @@ impl Queries<'_> {
     /// The bytes of a packed blob; `None` if they cannot be read.
     pub(crate) fn packed_bytes(&self, row: &PackedRow) -> Option<Vec<u8>> {
         self.cache.packs.blob([row.pack, row.frame, row.start, row.length])
+    }
+
+    /// The files of all packs, as paths within the store.
+    pub(crate) fn pack_files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        Ok(packs(self)?.into_keys().map(|number| path(Path::new("packs"), number)).collect())
     }
 
     /// Whether an interrupted maintenance left frames to overwrite.
