@@ -32,6 +32,7 @@ mod header_secrets;
 mod http;
 pub mod key_store;
 pub mod known;
+mod lenient;
 pub mod live;
 pub mod offline;
 mod platform;

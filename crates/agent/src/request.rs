@@ -115,12 +115,12 @@ impl Request {
         Ok(Self { conversation, body, tokens, estimate, attempt, trail: Trail { prefix, omitted } })
     }
 
-    /// A request of one message, without tools.
+    /// A request of one message, without tools. No other request follows that could need its thoughts.
     pub(crate) fn single(runtime: &AgentRuntime, settings: &Settings, system: &str, text: &str) -> Self {
         let now = runtime.timeline.now();
         let entry = EntryVersion::from_text("User", text, now);
         let conversation = converse(&[(EntryId::generate(&mut runtime.timeline.fresh()), entry)]);
-        let body = runtime.backend.body(&conversation, system, &[], settings, Thoughts::Accepted, &|_| None);
+        let body = runtime.backend.body(&conversation, system, &[], settings, Thoughts::Omitted, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
         Self { conversation, body, tokens, estimate: tokens, attempt: 1, trail: Trail::default() }
     }

@@ -15,6 +15,7 @@ use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
 use super::fault::DecodeError;
+use super::lenient;
 use super::status::shorten;
 use super::usage::usage;
 use super::{Stop, Wire};
@@ -42,7 +43,9 @@ struct StreamEvent {
 
 #[derive(Deserialize)]
 struct Message {
+    #[serde(default, deserialize_with = "lenient::text")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     model: Option<String>,
     usage: Option<Box<RawValue>>,
 }
@@ -56,13 +59,15 @@ struct Piece {
     partial_json: Option<String>,
     citation: Option<Box<RawValue>>,
     stop_reason: Option<String>,
-    stop_details: Option<StopDetails>,
+    stop_details: Option<Box<RawValue>>,
 }
 
 /// Why the model refused.
 #[derive(Deserialize)]
 struct StopDetails {
+    #[serde(default, deserialize_with = "lenient::text")]
     category: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     explanation: Option<String>,
 }
 
@@ -95,10 +100,12 @@ impl Anthropic {
             }
             "message_delta" => {
                 if let Some(delta) = parsed.delta {
-                    let details =
-                        delta.stop_details.and_then(|details| details.explanation.or(details.category));
+                    let details = delta
+                        .stop_details
+                        .and_then(|raw| serde_json::from_str::<StopDetails>(raw.get()).ok())
+                        .and_then(|details| details.explanation.or(details.category));
                     assembly.set_stop_detail(details.as_deref());
-                    if let Some(reason) = delta.stop_reason {
+                    if let Some(reason) = delta.stop_reason.filter(|reason| !reason.is_empty()) {
                         if reason == WINDOW_FULL {
                             assembly.set_stop_detail(Some(&reason));
                         }

@@ -109,23 +109,45 @@ pub(super) fn bare(model: &str) -> String {
     let start = families.iter().find_map(|family| last.find(family)).unwrap_or_default();
     let name = last[start..].split(':').next().unwrap_or_default();
     let name = name.strip_suffix("-v1").unwrap_or(name);
-    // Some resellers write the version of a Claude with a dot.
-    if name.starts_with("claude-") { name.replace('.', "-") } else { name.to_owned() }
+    match name.strip_prefix("claude-") {
+        Some(rest) => format!("claude-{}", family_first(&rest.replace('.', "-"))),
+        None => name.to_owned(),
+    }
+}
+
+/// Some resellers write the version of a Claude from 4 on with a dot, or before the family:
+/// `4.5-sonnet` is `sonnet-4-5`.
+fn family_first(name: &str) -> String {
+    let words: Vec<&str> = name.split('-').collect();
+    let is_number = |word: &&&str| word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let version = words.iter().take_while(is_number).count();
+    match words.get(version) {
+        Some(family) if version > 0 && words[0] >= "4" => {
+            let mut sorted = vec![*family];
+            sorted.extend(&words[..version]);
+            sorted.extend(&words[version + 1..]);
+            sorted.join("-")
+        }
+        _ => name.to_owned(),
+    }
 }
 
 /// Whether a model has this name, or is a dated version of it. Any other suffix means another model.
 fn is_version(model: &str, name: &str) -> bool {
     match model.strip_prefix(name) {
         Some("" | "-latest" | "-preview" | "-0") => true,
-        Some(rest) => rest.strip_prefix(['-', '@']).is_some_and(is_date),
+        Some(rest) => {
+            let rest = rest.strip_prefix("-preview").unwrap_or(rest);
+            rest.strip_prefix(['-', '@']).is_some_and(is_date)
+        }
         None => false,
     }
 }
 
-/// `20251101`, `2025-11-01`, `001`.
+/// `20251101`, `2025-11-01`, `09-2025`, `06-05`, `001`.
 fn is_date(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    matches!((digits, text.len()), (8, 8 | 10) | (3, 3))
+    matches!((digits, text.len()), (8, 8 | 10) | (6, 7) | (4, 5) | (3, 3))
 }
 
 #[cfg(test)]
@@ -149,6 +171,11 @@ mod tests {
         }
         check("claude-sonnet-4-5-20250929", 200_000, 64_000);
         check("claude-sonnet-4-0", 200_000, 64_000);
+        check("claude-4-sonnet-20250514", 200_000, 64_000);
+        check("anthropic/claude-4.8-opus", 1_000_000, 128_000);
+        check("claude-3.7-sonnet", 200_000, 64_000);
+        check("gemini-2.5-flash-preview-09-2025", 1_048_576, 65_536);
+        check("gemini-2.5-pro-preview-06-05", 1_048_576, 65_536);
         check("openai/gpt-6.1-sol", 922_000, 128_000);
         check("gpt-5-2025-08-07", 272_000, 128_000);
         check("deepseek-v4-pro", 1_000_000, 384_000);

@@ -13,7 +13,8 @@ use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
 use super::fault::DecodeError;
-use super::status::shorten;
+use super::lenient;
+use super::status::{self, shorten};
 use super::think_tags::{self, ThinkTags};
 use super::usage::usage;
 use super::{Stop, Wire};
@@ -30,7 +31,9 @@ pub(super) struct Chat {
 
 #[derive(Deserialize)]
 struct Chunk {
+    #[serde(default, deserialize_with = "lenient::text")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     model: Option<String>,
     choices: Option<Vec<Choice>>,
     usage: Option<Box<RawValue>>,
@@ -45,11 +48,16 @@ struct Groq {
 
 #[derive(Deserialize)]
 struct Choice {
+    #[serde(default, deserialize_with = "lenient::index")]
     index: Option<u64>,
     delta: Option<Piece>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
     /// The stop reason of the provider behind `OpenRouter`.
+    #[serde(default, deserialize_with = "lenient::text")]
     native_finish_reason: Option<String>,
+    /// The failure of the provider behind `OpenRouter`.
+    error: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -57,10 +65,11 @@ struct Piece {
     /// A text, or a list of parts from Mistral's reasoning models.
     content: Option<Box<RawValue>>,
     /// The thought, in the field of `DeepSeek`, vLLM and llama.cpp.
-    reasoning_content: Option<String>,
+    reasoning_content: Option<Box<RawValue>>,
     /// The thought, in the field of `OpenRouter` and Ollama.
-    reasoning: Option<String>,
+    reasoning: Option<Box<RawValue>>,
     reasoning_details: Option<Vec<Box<RawValue>>>,
+    #[serde(default, deserialize_with = "lenient::text")]
     refusal: Option<String>,
     tool_calls: Option<Vec<Call>>,
     /// The signature of a text, from Gemini's compatible endpoint.
@@ -76,7 +85,9 @@ struct Part {
 
 #[derive(Deserialize)]
 struct Call {
+    #[serde(default, deserialize_with = "lenient::index")]
     index: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::text")]
     id: Option<String>,
     function: Option<Function>,
     /// The signature of a call, from Gemini's compatible endpoint.
@@ -111,11 +122,18 @@ impl Chat {
         let choice =
             chunk.choices.unwrap_or_default().into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
         let Some(choice) = choice else { return Ok(Flow::More) };
+        if let Some(error) = choice.error.filter(|raw| is_given(raw)) {
+            return Err(status::reported(&format!(r#"{{"error":{}}}"#, error.get())));
+        }
         if let Some(piece) = choice.delta {
             self.piece(piece, assembly)?;
         }
-        if let Some(reason) = choice.finish_reason {
+        // Some servers send an empty reason with every piece.
+        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             let stop = if self.refused { Stop::Refusal } else { stop(&reason) };
+            if stop == Stop::Refusal && !self.refused {
+                assembly.set_stop_detail(Some(&reason));
+            }
             if let Some(native) = choice.native_finish_reason.filter(|native| *native != reason) {
                 assembly.set_stop_detail(Some(&native));
             }
@@ -126,8 +144,10 @@ impl Chat {
 
     fn piece(&mut self, piece: Piece, assembly: &mut Assembly) -> Result<(), DecodeError> {
         let named = [("reasoning_content", piece.reasoning_content), ("reasoning", piece.reasoning)];
-        let thought =
-            named.into_iter().find_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
+        let thought = named.into_iter().find_map(|(field, raw)| {
+            let text = thought_of(&raw?);
+            (!text.is_empty()).then_some((field, text))
+        });
         if let Some((field, text)) = thought {
             self.flush(assembly)?;
             self.tags.disable();
@@ -156,15 +176,18 @@ impl Chat {
     }
 
     fn content(&mut self, raw: &RawValue, assembly: &mut Assembly) -> Result<(), DecodeError> {
-        if !raw.get().starts_with('[') {
-            let text: Option<String> = serde_json::from_str(raw.get())?;
-            return self.text(&text.unwrap_or_default(), assembly);
-        }
-        let parts: Vec<Part> = serde_json::from_str(raw.get())?;
+        let parts: Vec<Part> = match raw.get().as_bytes().first() {
+            Some(b'[') => serde_json::from_str(raw.get())?,
+            Some(b'{') => vec![serde_json::from_str(raw.get())?],
+            _ => {
+                let text: Option<String> = serde_json::from_str(raw.get())?;
+                return self.text(&text.unwrap_or_default(), assembly);
+            }
+        };
         self.flush(assembly)?;
         for part in parts {
             if let Some(thought) = part.thinking {
-                think("content", &thought_of(&thought)?, assembly)?;
+                think("content", &thought_of(&thought), assembly)?;
             }
             say(&part.text.unwrap_or_default(), assembly)?;
         }
@@ -235,13 +258,14 @@ impl Chat {
     }
 }
 
-/// The text of a thinking part: a string, or a list of texts.
-fn thought_of(raw: &RawValue) -> Result<String, DecodeError> {
-    if raw.get().starts_with('"') {
-        return Ok(serde_json::from_str(raw.get())?);
-    }
-    let parts: Option<Vec<Part>> = serde_json::from_str(raw.get())?;
-    Ok(parts.unwrap_or_default().into_iter().filter_map(|part| part.text).collect())
+/// The text of a thought: a string, or texts in a list or an object.
+fn thought_of(raw: &RawValue) -> String {
+    let parts = match raw.get().as_bytes().first() {
+        Some(b'"') => return serde_json::from_str(raw.get()).unwrap_or_default(),
+        Some(b'[') => serde_json::from_str::<Vec<Part>>(raw.get()).unwrap_or_default(),
+        _ => serde_json::from_str::<Part>(raw.get()).into_iter().collect(),
+    };
+    parts.into_iter().filter_map(|part| part.text).collect()
 }
 
 fn tagged(piece: think_tags::Piece, assembly: &mut Assembly) -> Result<(), DecodeError> {

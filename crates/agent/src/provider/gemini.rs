@@ -11,6 +11,7 @@ use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
 use super::fault::DecodeError;
+use super::lenient;
 use super::status::shorten;
 use super::usage::usage;
 use super::{Stop, Wire};
@@ -28,7 +29,9 @@ struct StreamChunk {
     candidates: Option<Vec<Candidate>>,
     prompt_feedback: Option<Feedback>,
     usage_metadata: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "lenient::text")]
     model_version: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     response_id: Option<String>,
 }
 
@@ -38,6 +41,7 @@ struct Candidate {
     index: Option<u64>,
     content: Option<Content>,
     finish_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_message: Option<String>,
 }
 
@@ -57,6 +61,7 @@ struct Part {
 
 #[derive(Deserialize)]
 struct Call {
+    #[serde(default, deserialize_with = "lenient::text")]
     id: Option<String>,
     name: Option<String>,
     args: Option<Box<RawValue>>,
@@ -66,6 +71,7 @@ struct Call {
 #[serde(rename_all = "camelCase")]
 struct Feedback {
     block_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     block_reason_message: Option<String>,
 }
 
@@ -92,7 +98,8 @@ impl Gemini {
         for raw in parts.unwrap_or_default() {
             part(&raw, assembly)?;
         }
-        if let Some(reason) = candidate.finish_reason.filter(|reason| reason != "FINISH_REASON_UNSPECIFIED") {
+        let given = |reason: &String| !matches!(reason.as_str(), "" | "FINISH_REASON_UNSPECIFIED");
+        if let Some(reason) = candidate.finish_reason.filter(given) {
             let stop = stop(&reason);
             if stop == Stop::Refusal {
                 assembly.set_stop_detail(Some(&reason));

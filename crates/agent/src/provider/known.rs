@@ -198,7 +198,8 @@ fn anthropic(provider: &str, name: &str) -> Dialect {
 
 fn openai(wire: Wire, name: &str) -> Dialect {
     let usual = Dialect::of(wire);
-    let sampling = name.starts_with("gpt-4") || name.starts_with("gpt-3");
+    // The chat model of GPT-5 does not reason; those of later versions do.
+    let sampling = ["gpt-3", "gpt-4", "gpt-5-chat"].iter().any(|prefix| name.starts_with(prefix));
     let thinking = if sampling { ThinkingField::None } else { ThinkingField::Effort };
     Dialect {
         sampling,
@@ -259,8 +260,13 @@ mod tests {
         check("anthropic", "claude-opus-4-7", false, ThinkingField::Adaptive { always: false });
         check("anthropic", "claude-sonnet-9", false, ThinkingField::Adaptive { always: false });
         check("anthropic", "claude-sonnet-4-5-20250929", true, budget);
+        check("anthropic", "claude-4-sonnet-20250514", true, budget);
+        check("anthropic", "claude-4.5-sonnet", true, budget);
         check("anthropic", "claude-3-5-haiku-latest", true, budget);
         check("openai", "gpt-4.1", true, ThinkingField::None);
+        check("openai", "gpt-5-chat-latest", true, ThinkingField::None);
+        check("openai", "gpt-5.2-chat-latest", false, ThinkingField::Effort);
+        check("openai", "o5-mini", false, ThinkingField::Effort);
         check("openai", "gpt-6-luna", false, ThinkingField::Effort);
         check("openai-responses", "o4-mini", false, ThinkingField::Effort);
         check("gemini", "gemini-2.5-pro", true, ThinkingField::Budget { least: 128 });

@@ -18,6 +18,7 @@ use super::assembly::Assembly;
 use super::decoder::Flow;
 use super::events::Event;
 use super::fault::DecodeError;
+use super::lenient;
 use super::status::{self, shorten};
 use super::usage::usage;
 use super::{Stop, Wire};
@@ -34,6 +35,7 @@ pub(super) struct Responses {
 
 #[derive(Clone, Debug)]
 struct OutputItem {
+    kind: String,
     block: usize,
     /// The part of the item that the block's text belongs to: parts of a summary are separated.
     part: Option<u64>,
@@ -48,6 +50,12 @@ struct StreamEvent {
     summary_index: Option<u64>,
     /// A string in the events that this decoder reads.
     delta: Option<Box<RawValue>>,
+    /// The complete text of a part, in the event that ends it.
+    #[serde(default, deserialize_with = "lenient::text")]
+    text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    refusal: Option<String>,
+    arguments: Option<Box<RawValue>>,
     item: Option<Box<RawValue>>,
     response: Option<Box<RawValue>>,
 }
@@ -61,23 +69,34 @@ struct Item {
     /// JSON in a string; some servers send the object itself.
     arguments: Option<Box<RawValue>>,
     phase: Option<String>,
+    #[serde(default, deserialize_with = "parts")]
     content: Option<Vec<Part>>,
+    #[serde(default, deserialize_with = "parts")]
     summary: Option<Vec<Part>>,
 }
 
 #[derive(Deserialize)]
 struct Typed {
-    r#type: String,
+    r#type: Option<String>,
 }
 
 /// The type of an item, and its content if the type is known.
 fn item_of(raw: &RawValue) -> Result<(String, Item), DecodeError> {
     let Typed { r#type: kind } = serde_json::from_str(raw.get())?;
-    let item = match kind.as_str() {
-        "message" | "reasoning" | "function_call" => serde_json::from_str(raw.get())?,
+    let item = match kind.as_deref() {
+        Some("message" | "reasoning" | "function_call") => serde_json::from_str(raw.get())?,
         _ => Item::default(),
     };
-    Ok((kind, item))
+    Ok((kind.unwrap_or_else(|| "item".to_owned()), item))
+}
+
+/// A list of parts, or the text that some servers send instead of one.
+fn parts<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Part>>, D::Error> {
+    let raw = Option::<Box<RawValue>>::deserialize(deserializer)?;
+    Ok(raw.and_then(|raw| {
+        let text = || serde_json::from_str(raw.get()).ok().map(|text| vec![Part { text, refusal: None }]);
+        serde_json::from_str(raw.get()).ok().or_else(text)
+    }))
 }
 
 #[derive(Deserialize)]
@@ -88,7 +107,9 @@ struct Part {
 
 #[derive(Deserialize)]
 struct Response {
+    #[serde(default, deserialize_with = "lenient::text")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     model: Option<String>,
     usage: Option<Box<RawValue>>,
     incomplete_details: Option<Incomplete>,
@@ -125,6 +146,11 @@ impl Responses {
             "response.reasoning_summary_text.delta" => {
                 self.more(parsed.output_index, parsed.summary_index, parsed.delta.as_deref(), assembly)?;
             }
+            "response.output_text.done"
+            | "response.refusal.done"
+            | "response.reasoning_text.done"
+            | "response.reasoning_summary_text.done"
+            | "response.function_call_arguments.done" => self.ended(&parsed, assembly)?,
             "response.output_item.done" => {
                 self.done(parsed.output_index, parsed.item.as_deref(), assembly)?;
             }
@@ -135,7 +161,12 @@ impl Responses {
             }
             "response.incomplete" => {
                 let reason = self.whole(parsed.response.as_deref(), assembly)?;
-                assembly.set_stop(stop(reason.as_deref().unwrap_or("incomplete")));
+                let reason = reason.as_deref().unwrap_or("incomplete");
+                let stop = stop(reason);
+                if stop == Stop::Refusal {
+                    assembly.set_stop_detail(Some(reason));
+                }
+                assembly.set_stop(stop);
                 return Ok(Flow::Finished);
             }
             "response.failed" => {
@@ -143,21 +174,49 @@ impl Responses {
                 return Err(status::reported(parsed.response.as_deref().map_or("{}", RawValue::get)));
             }
             "error" => return Err(status::reported(&event.data)),
-            // Ends of texts that already arrived in pieces, and future events.
+            // Ends of parts, and future events.
             _ => {}
         }
         Ok(Flow::More)
     }
 
-    /// Processes the complete response. It contains all items if none was streamed.
+    /// Processes the complete text of a part: servers that do not stream send it only here.
+    fn ended(&mut self, event: &StreamEvent, assembly: &mut Assembly) -> Result<(), DecodeError> {
+        let text = match (&event.text, &event.refusal, &event.arguments) {
+            (Some(text), ..) | (_, Some(text), _) => text.clone(),
+            (.., given) => arguments(given.as_deref())?,
+        };
+        let part = event.content_index.or(event.summary_index);
+        let Ok(place) = self.place(event.output_index) else { return Ok(()) };
+        let is_first = assembly.is_blank(place.block);
+        let is_next = matches!((place.part, part), (Some(last), Some(part)) if last < part);
+        if place.done || text.is_empty() || !(is_first || is_next) {
+            return Ok(());
+        }
+        let block = place.block;
+        place.part = part;
+        self.refused |= event.refusal.is_some();
+        if !is_first {
+            assembly.push(block, "\n\n")?;
+        }
+        assembly.push(block, &text)
+    }
+
+    /// Processes the complete response. It contains the items that were not streamed, or not to their end.
     fn whole(
         &mut self,
         raw: Option<&RawValue>,
         assembly: &mut Assembly,
     ) -> Result<Option<String>, DecodeError> {
         let Whole { reason, output } = response(raw, assembly)?;
-        if self.items.is_empty() {
-            for (index, item) in (0..).zip(&output) {
+        // Some servers count the items of a stream in their own way: only a longer list has additional ones.
+        let longer = self.items.len() < output.len();
+        for (index, item) in (0..).zip(&output) {
+            let is_missing = match self.items.get(&index) {
+                Some(known) => !known.done && known.kind == item_of(item)?.0,
+                None => longer,
+            };
+            if is_missing {
                 self.done(Some(index), Some(item), assembly)?;
             }
         }
@@ -186,7 +245,7 @@ impl Responses {
             }
             other => assembly.unknown(other, Vec::new())?,
         };
-        self.items.insert(index, OutputItem { block, part: None, done: false });
+        self.items.insert(index, OutputItem { kind, block, part: None, done: false });
         self.newest = Some(index);
         Ok(())
     }

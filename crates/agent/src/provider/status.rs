@@ -166,23 +166,66 @@ fn words(body: &str) -> (String, String) {
     let value: Value = serde_json::from_str(body.trim()).unwrap_or_default();
     // One provider wraps its response in a list.
     let value = value.get(0).unwrap_or(&value);
-    let error = value.get("error").unwrap_or(value);
-    let text = |value: &Value, names: &[&str]| {
-        names.iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned)).unwrap_or_default()
-    };
-    let kind =
-        ["code", "status", "type"].iter().find_map(|name| error.get(name)?.as_str()).unwrap_or_default();
-    let error_text = match error {
-        Value::String(error_text) => error_text.clone(),
-        Value::Object(_) => text(error, &["message", "detail", "error"]),
-        _ if body.trim_start().starts_with('<') => "an HTML page".to_owned(),
-        _ => body.to_owned(),
+    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
+    let kind = ["code", "status", "type", "__type"].iter().find_map(|name| error.get(name)?.as_str());
+    let error_text = match message(value) {
+        Some(error_text) => error_text,
+        // The kind alone is more readable than the object that contains it.
+        None if value.is_object() && kind.is_some() => String::new(),
+        None if matches!(body.trim(), "null" | "[]" | "{}" | "\"\"") => String::new(),
+        None if body.trim_start().starts_with('<') => "an HTML page".to_owned(),
+        None => body.to_owned(),
     };
     let error_text = match upstream(error) {
         Some(more) if !error_text.contains(&more) => format!("{error_text}: {more}"),
         _ => error_text,
     };
-    (shorten(kind), shorten(&error_text))
+    (shorten(kind.unwrap_or_default()), shorten(&error_text))
+}
+
+/// Fields with a message, or with objects that have one, the most specific first.
+const MESSAGE_FIELDS: [&str; 9] = [
+    "message",
+    "Message",
+    "error",
+    "errors",
+    "detail",
+    "details",
+    "msg",
+    "error_message",
+    "error_description",
+];
+
+/// The message in an error, wherever its server puts it: a text, an object, or a list of several.
+fn message(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().filter_map(message).take(3).collect();
+            Some(texts.join("; ")).filter(|text| !text.is_empty())
+        }
+        Value::Object(fields) => {
+            let text = MESSAGE_FIELDS.iter().find_map(|name| message(fields.get(*name)?))?;
+            let beside = match (fields.get("error"), fields.get("error_description")) {
+                // A code of OAuth and its explanation.
+                (Some(Value::String(_)), Some(Value::String(more))) => Some(more),
+                _ => None,
+            };
+            Some(match (path(fields.get("loc")), beside) {
+                (Some(path), _) => format!("{path}: {text}"),
+                (None, Some(more)) if *more != text => format!("{text}: {more}"),
+                _ => text,
+            })
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// The path of the invalid field, in the errors of servers that validate with Pydantic.
+fn path(location: Option<&Value>) -> Option<String> {
+    let steps = location?.as_array()?.iter();
+    let steps = steps.map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned));
+    Some(steps.collect::<Vec<_>>().join(".")).filter(|path| !path.is_empty())
 }
 
 /// The error of the provider behind `OpenRouter`: text, or JSON.
@@ -317,6 +360,36 @@ mod tests {
         );
         let long = refusal("acme", "m", "", 500, &"word ".repeat(10_000));
         assert!(long.message.chars().count() < MAX_MESSAGE_CHARS + 100);
+    }
+
+    #[test]
+    fn the_words_of_a_server_are_found_wherever_it_puts_them() {
+        let check = |body: &str, expected: &str| {
+            let error = refusal("acme", "m", "", 422, body);
+            assert!(error.message.starts_with(&format!("acme: {expected} [422]")), "{}", error.message);
+        };
+        check(
+            r#"{"detail":[{"loc":["body","tools",0],"msg":"field required"},{"loc":[],"msg":"what"}]}"#,
+            "body.tools.0: field required; what",
+        );
+        check(r#"{"success":false,"errors":[{"code":7003,"message":"no route"}],"result":null}"#, "no route");
+        check(r#"{"Message":"not authorized"}"#, "not authorized");
+        check(r#"{"__type":"ValidationException","message":"bad id"}"#, "bad id");
+        check(r#"{"__type":"ThrottlingException"}"#, "ThrottlingException");
+        check(r#"{"error":{"message":{"detail":"nested"}}}"#, "nested");
+        check(r#"{"error":{"errors":[{"message":"inner"}]}}"#, "inner");
+        check(r#"{"error_message":"odd","error_code":7}"#, "odd");
+        check(r#"{"error":null,"msg":"beside"}"#, "beside");
+        check(r#"{"error":["first","second"]}"#, "first; second");
+        check(r#"{"error":"invalid_grant","error_description":"expired"}"#, "invalid_grant: expired");
+        check(r#"{"problem":{"why":"unknown shape"}}"#, r#"{"problem":{"why":"unknown shape"}}"#);
+        check("\"only a text\"", "only a text");
+        for nothing in ["null", "[]", "{}", ""] {
+            let error = refusal("acme", "m", "", 422, nothing);
+            assert!(error.message.starts_with("acme answered with status 422."), "{}", error.message);
+        }
+        let deep = "[".repeat(60_000);
+        assert!(refusal("acme", "m", "", 422, &deep).message.chars().count() < MAX_MESSAGE_CHARS + 100);
     }
 
     #[test]

@@ -87,6 +87,30 @@ fn the_end_of_a_stream_ends_the_answer() {
 }
 
 #[test]
+fn an_empty_reason_to_stop_is_none() {
+    let piece =
+        |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": ""}]});
+    check(
+        Wire::Chat,
+        &[piece("<th"), piece("ink>hm</thi"), piece("nk>"), piece("yes"), end("stop")],
+        json!([
+            {"type": "thinking", "text": "hm", "field": "think", "wire": "chat"},
+            {"type": "text", "text": "yes"}
+        ]),
+        Stop::EndTurn,
+        None,
+    );
+    let part = |text: &str, reason: &str| json!({"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": reason}]});
+    check(
+        Wire::Gemini,
+        &[part("a", ""), part("b", "STOP")],
+        json!([{"type": "text", "text": "ab"}]),
+        Stop::EndTurn,
+        None,
+    );
+}
+
+#[test]
 fn reasoning_is_returned_in_the_field_it_arrived_in() {
     let detail = |more: Value| {
         let mut detail = json!({"type": "reasoning.text", "index": 0, "format": "f"});
@@ -287,4 +311,122 @@ fn items_of_responses_may_come_without_their_index() {
         Stop::EndTurn,
         None,
     );
+}
+
+#[test]
+fn responses_that_come_without_their_pieces_are_complete() {
+    let added = |index: u64, item: Value| json!({"type": "response.output_item.added", "output_index": index, "item": item});
+    let message = json!({"type": "message", "content": []});
+    let call = json!({"type": "function_call", "call_id": "c", "name": "list", "arguments": ""});
+    let whole = |output: Value| json!({"type": "response.completed", "response": {"output": output}});
+    let called = |input: Value| json!([{"type": "tool_call", "call": "c", "name": "list", "input": input}]);
+    let done = |what: &str, fields: Value| {
+        let mut event =
+            json!({"type": format!("response.{what}.done"), "output_index": 0, "content_index": 0});
+        event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        event
+    };
+    let complete =
+        |datas: &[Value], blocks: Value, stop: Stop| check(Wire::Responses, datas, blocks, stop, None);
+    // Without this, the call would run with empty input.
+    complete(
+        &[
+            added(0, call.clone()),
+            done("function_call_arguments", json!({"arguments": "{\"path\":\"a\"}"})),
+            whole(json!([])),
+        ],
+        called(json!({"path": "a"})),
+        Stop::ToolUse,
+    );
+    let ended =
+        json!({"type": "function_call", "call_id": "c", "name": "list", "arguments": "{\"path\":\"b\"}"});
+    complete(
+        &[added(0, call.clone()), whole(json!([ended.clone()]))],
+        called(json!({"path": "b"})),
+        Stop::ToolUse,
+    );
+    // An item that the stream left out.
+    let text = json!([{"type": "text", "text": "hi"}]);
+    complete(
+        &[
+            added(0, message.clone()),
+            done("output_text", json!({"text": "hi"})),
+            whole(json!([message.clone()])),
+        ],
+        text.clone(),
+        Stop::EndTurn,
+    );
+    let both = json!([text[0].clone(), called(json!({"path": "b"}))[0].clone()]);
+    complete(
+        &[
+            added(0, message.clone()),
+            done("output_text", json!({"text": "hi"})),
+            whole(json!([message.clone(), ended])),
+        ],
+        both,
+        Stop::ToolUse,
+    );
+    // The end of what came in pieces adds nothing.
+    let delta =
+        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "hi"});
+    complete(
+        &[
+            added(0, message.clone()),
+            delta,
+            done("output_text", json!({"text": "hi"})),
+            whole(json!([message])),
+        ],
+        text.clone(),
+        Stop::EndTurn,
+    );
+    // A text in place of a list of parts.
+    let item = json!({"type": "message", "content": "hi"});
+    complete(&[whole(json!([item]))], text, Stop::EndTurn);
+}
+
+#[test]
+fn fields_of_another_type_do_not_spoil_an_answer() {
+    let text = json!([{"type": "text", "text": "hi"}]);
+    let chunk = json!({"id": 5, "model": 7, "choices": [{"index": "0", "delta": {"content": {"type": "text", "text": "hi"}}}]});
+    check(Wire::Chat, &[chunk, end("stop")], text.clone(), Stop::EndTurn, None);
+    let thought = json!({"type": "thinking", "text": "hm", "field": "reasoning_content", "wire": "chat"});
+    for given in [json!("hm"), json!([{"type": "text", "text": "hm"}]), json!({"text": "hm"})] {
+        let both = json!([thought, text[0]]);
+        let datas =
+            [delta(json!({"reasoning_content": given})), delta(json!({"content": "hi"})), end("stop")];
+        check(Wire::Chat, &datas, both, Stop::EndTurn, None);
+    }
+    let call =
+        json!({"tool_calls": [{"index": "0", "id": 7, "function": {"name": "list", "arguments": "{}"}}]});
+    check(
+        Wire::Chat,
+        &[delta(call), end("tool_calls")],
+        json!([{"type": "tool_call", "call": "7", "name": "list", "input": {}}]),
+        Stop::ToolUse,
+        None,
+    );
+    let messages = |details: Value| {
+        [
+            json!({"type": "message_start", "message": {"id": 1, "model": null}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_details": details}}),
+            json!({"type": "message_stop"}),
+        ]
+    };
+    for details in [json!("why"), json!({"explanation": {}})] {
+        check(Wire::Anthropic, &messages(details), text.clone(), Stop::EndTurn, None);
+    }
+}
+
+#[test]
+fn a_failure_inside_a_choice_is_reported() {
+    let chunk = json!({"choices": [
+        {"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "died"}}
+    ]});
+    let (mut reader, mut decoder, mut events) = (EventReader::new(), Decoder::new(Wire::Chat), Vec::new());
+    reader.feed(stream(&[chunk]).as_bytes(), &mut events).expect("text");
+    let error = decoder.feed(&events[0], &mut |_| {}).expect_err("a failure");
+    assert_eq!(error.status, Some(502));
+    assert!(error.message.contains("died"), "{}", error.message);
 }

@@ -117,3 +117,23 @@ fn an_unknown_model_gives_one_notice_per_turn() {
     let body: Value = serde_json::from_str(&world.server.requests()[0].body).expect("JSON");
     assert_eq!(body["max_tokens"], 8_192);
 }
+
+#[test]
+fn a_deployment_that_refuses_encrypted_reasoning_is_asked_without_it() {
+    const UNSUPPORTED: &str = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include"}}"#;
+    let answer = Script::events(events(Wire::Responses, &text_answer("Done.")));
+    let mut world = World::new(vec![Script::status(400, UNSUPPORTED), answer]);
+    if let ModelBackend::Remote { endpoint, .. } = &mut world.runtime.backend {
+        endpoint.wire = Wire::Responses;
+        endpoint.dialect = dialect("azure", Wire::Responses, "my-deployment");
+    }
+    let (outcome, _) = world.run("first");
+    assert_eq!(outcome.how, TurnEnd::Completed, "{:?}", outcome.message);
+    let asked: Vec<bool> = world
+        .server
+        .requests()
+        .iter()
+        .map(|request| request.body.contains("reasoning.encrypted_content"))
+        .collect();
+    assert_eq!(asked, [true, false]);
+}

@@ -60,8 +60,11 @@ pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
         }
     }
     if ask.dialect.thinking == ThinkingField::Effort {
-        // The provider stores nothing, so reasoning is lost at each call unless it is sent back.
-        body["include"] = json!(["reasoning.encrypted_content"]);
+        // The provider stores nothing, so reasoning is lost at each call unless it is sent back. Models that do not
+        // reason refuse the field, and the name of a deployment does not show which model it is.
+        if ask.thoughts == Thoughts::Accepted {
+            body["include"] = json!(["reasoning.encrypted_content"]);
+        }
         if let Some(level) = ask.thinking {
             body["reasoning"] = json!({"effort": ask.dialect.word(level.effort), "summary": "auto"});
         }
