@@ -90,10 +90,14 @@ enum StepEnd {
 impl Mover<'_> {
     fn run(&mut self) -> Result<(), Cause> {
         let total = self.steps.len();
+        self.leave_what_cannot_be_replaced();
         // Removes from the bottom up, so that folders are empty when they are removed.
         for index in (0..total).rev() {
             self.request.check_cancel()?;
             self.request.report_progress(Phase::Moving, 0, total);
+            if self.outcomes[index].is_some() {
+                continue;
+            }
             let result = match self.actions[index].removal {
                 Removal::Nothing => continue,
                 Removal::File(seen) => self.take_out(index, &seen),
@@ -138,6 +142,24 @@ impl Mover<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Leaves an entry whose new content could not be written, and everything below it.
+    fn leave_what_cannot_be_replaced(&mut self) {
+        let mut top = 0;
+        while top < self.steps.len() {
+            let path = &self.steps[top].path;
+            let mut next = top + 1;
+            if let (Some(Outcome::Skipped(reason)), true) =
+                (self.outcomes[top].clone(), !matches!(self.actions[top].removal, Removal::Nothing))
+            {
+                while next < self.steps.len() && self.steps[next].path.starts_with(path) {
+                    self.outcomes[next].get_or_insert(Outcome::Skipped(reason));
+                    next += 1;
+                }
+            }
+            top = next;
+        }
     }
 
     /// Outcome of a path whose new parent folder was not created because the old entry could not be removed.

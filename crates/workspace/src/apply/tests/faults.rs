@@ -243,6 +243,27 @@ fn a_path_with_missing_content_is_unchanged() {
 }
 
 #[test]
+fn an_entry_whose_replacement_cannot_be_written_stays_with_everything_below_it() {
+    let mut fixture = Fixture::new();
+    let before = shape([("b", f("1")), ("deep/further/in", f("2")), ("deep/in", f("3")), ("flat", f("4"))]);
+    fixture.write(&before);
+    let after = shape([("b", f("new")), ("deep", f("5")), ("flat/in", f("6"))]);
+    let mut steps = fixture.steps(&before, &after);
+    for step in steps.iter_mut().filter(|step| step.path.to_string() == "deep") {
+        step.after =
+            Some(Node::File { content: ContentId::of(Kind::Blob, b"nowhere"), size: 7, mode: 0o644 });
+    }
+    let outcomes = fixture.outcomes(&steps);
+    for path in ["deep", "deep/further", "deep/further/in", "deep/in"] {
+        assert_eq!(outcomes[path], Outcome::Skipped(SkipReason::NotHeld), "{path}");
+    }
+    assert_eq!(outcomes["flat/in"], Outcome::Written);
+    let left =
+        shape([("b", f("new")), ("deep/further/in", f("2")), ("deep/in", f("3")), ("flat/in", f("6"))]);
+    assert_eq!(fixture.read(), whole(&left));
+}
+
+#[test]
 fn a_missing_root_is_an_error() {
     let mut fixture = Fixture::new();
     let steps = fixture.steps(&Shape::new(), &shape([("a", f("1"))]));
