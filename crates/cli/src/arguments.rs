@@ -210,6 +210,8 @@ pub(crate) enum Command {
     /// Manage takes: the branches of a thread.
     #[command(subcommand, visible_alias = "takes")]
     Take(commands::take::Command),
+    /// Keep a take: make it active, and archive its alternatives.
+    Keep(commands::keep::Arguments),
     /// Manage worktrees: takes that are checked out in their own folders.
     #[command(subcommand, visible_alias = "worktrees")]
     Worktree(commands::worktree::Command),
@@ -239,6 +241,10 @@ pub(crate) enum Command {
     Turns(commands::turns::Arguments),
     /// Show differences between two versions of the files.
     Diff(commands::diff::Arguments),
+    /// Print a file as it was at a revision.
+    Cat(commands::cat::Arguments),
+    /// List the captured files at a revision.
+    LsFiles(commands::ls_files::Arguments),
     /// Show the changes of a file in all threads of the project, newest first.
     Log(commands::log::Arguments),
     /// Show which operation wrote each line of a file.

@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod blame;
+pub(crate) mod cat;
 pub(crate) mod chat;
 pub(crate) mod clear;
 pub(crate) mod compare;
@@ -21,8 +22,10 @@ pub(crate) mod history;
 mod history_move;
 pub(crate) mod import;
 pub(crate) mod jump;
+pub(crate) mod keep;
 pub(crate) mod keys;
 pub(crate) mod log;
+pub(crate) mod ls_files;
 pub(crate) mod man;
 pub(crate) mod models;
 pub(crate) mod project;

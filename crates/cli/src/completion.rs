@@ -76,10 +76,11 @@ fn source_of(path: &str, argument: &Arg) -> Option<Source> {
     let name = argument.get_value_names().and_then(|names| names.first()).map_or(id, |name| name.as_str());
     Some(match (path, name.to_ascii_uppercase().as_str()) {
         ("switch", "TAKE|THREAD") => Source::TakesAndThreads,
-        (_, "THREAD" | "THREADS") => Source::Threads,
+        (_, "THREAD" | "THREADS" | "THREAD|TURN") => Source::Threads,
         ("take rename", "OLD") | ("compare", "ONE" | "OTHER") | (_, "TAKE" | "TAKES") => Source::Takes,
         (_, "ENTRY" | "ENTRIES") => Source::Entries,
         (_, "REVISION" | "VERSION|NAME") => Source::Revisions,
+        (_, "VERSION") if matches!(id, "at" | "to" | "of") => Source::Revisions,
         (_, "MODEL") => Source::Models,
         (_, "PROVIDER") | ("run" | "chat" | "retry" | "resume" | "compress", "NAME") if id == "provider" => {
             Source::Providers

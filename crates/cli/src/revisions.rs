@@ -1,5 +1,6 @@
 //! Revisions of files on the command line.
 
+use crate::arguments::{TakeTarget, Target};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -17,6 +18,20 @@ pub(crate) fn revisions<'context>(
     let snapshot_folder =
         move || Ok(context.working_copy_of(id)?.record_changes(id, context.caller(id, None)?)?.snapshot);
     Ok(Revisions::new(timeline, row, here, Box::new(snapshot_folder)))
+}
+
+/// The revisions of the thread and take that a command reads.
+pub(crate) fn revisions_of<'context>(
+    context: &'context Context,
+    target: &TakeTarget,
+) -> Result<Revisions<'context>, Failure> {
+    let reader = context.timeline()?.read()?;
+    let (row, take) = context.view(&reader, &Target::from(target))?;
+    let found = revisions(context, Some(&row.summary.id.to_string()))?;
+    Ok(match take {
+        Some(take) => found.in_take(take),
+        None => found,
+    })
 }
 
 /// Explains how to name paths, if a text that is not a revision may be one.

@@ -25,7 +25,7 @@ use crate::state::{ThreadState, Visibility};
 use crate::take::{FileItem, FileList, NewPicture};
 
 pub use crate::take::InvalidPictureError;
-pub use takes::{Promotion, promote};
+pub use takes::{Promotion, alternatives, promote};
 pub use thread::checked_roles;
 pub use turns::check_prompt;
 
@@ -131,6 +131,11 @@ pub enum Command {
         take: TakeId,
         /// The new name.
         name: String,
+    },
+    /// Switch to a take and archive its alternatives: the takes that went on differently from its newest fork.
+    Keep {
+        /// The take.
+        take: TakeId,
     },
     /// Delete a take.
     DeleteTake {
@@ -511,6 +516,7 @@ pub fn apply<O: Objects + ?Sized, F: IdSource>(
         Command::Fork { from, at, name } => takes::fork(state, from, at, name, context),
         Command::Switch { take } => takes::switch(state, take, context),
         Command::RenameTake { take, name } => takes::rename(state, take, &name, context),
+        Command::Keep { take } => takes::keep(state, take, context),
         Command::DeleteTake { take } => takes::delete(state, take, context),
         Command::SetDraft { take, text } => draft::set(state, take, text, context),
         Command::Attach { take, pictures } => draft::attach(state, take, pictures, context),

@@ -11,6 +11,7 @@
 
 mod actor;
 mod chains;
+mod files;
 mod kind;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use crate::time::Timestamp;
 
 pub use actor::Actor;
 pub use chains::{ChainMoves, ChainPosition, ChainRun, Chains, TakePosition};
+pub use files::{ConcurrentChange, FileChange};
 pub use turn::{AddedEntries, ForkOrigin, TurnStep};
 
 /// Number of operations in the log of a thread. The first operation has version 1.
@@ -99,47 +101,6 @@ pub struct Provenance {
     /// The change that redo leads to.
     #[n(4)]
     pub tip: Version,
-}
-
-/// The files before and after an operation. The operation changed the paths that differ; both snapshots are
-/// the same if the files were scanned and had not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FileChange {
-    /// The snapshot before.
-    #[n(0)]
-    pub before: ContentId,
-    /// The snapshot after.
-    #[n(1)]
-    pub after: ContentId,
-    /// The take whose files they are.
-    #[n(2)]
-    pub take: TakeId,
-    /// Whether they are in a worktree of the take instead of the project folder.
-    #[n(3)]
-    pub worktree: bool,
-    /// The take that owned the files before, if the operation switched the active take.
-    #[n(4)]
-    pub left: Option<TakeId>,
-    /// Whether another author may have contributed to the change.
-    #[n(5)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared: Option<ConcurrentChange>,
-}
-
-/// Another possible author of a file change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[cbor(index_only)]
-pub enum ConcurrentChange {
-    /// Another command or tool ran at the same time, or the user may have made the change after this one was killed.
-    /// Undo of this change does not cover that run.
-    #[n(0)]
-    OtherRuns,
-    /// The thread is a copy, and its original, in the same project, has the same change.
-    #[n(1)]
-    OtherThread,
 }
 
 /// The kind of an operation.
@@ -578,6 +539,22 @@ pub enum OperationKind {
         /// Whether support may see it.
         #[n(2)]
         shared_with_support: bool,
+    },
+    /// A take was kept: it became active, and the takes that were alternatives to it were archived.
+    #[n(40)]
+    TakeKept {
+        /// The take.
+        #[n(0)]
+        take: TakeId,
+        /// Its name.
+        #[n(1)]
+        name: String,
+        /// The previously active take.
+        #[n(2)]
+        from: TakeId,
+        /// Names of the archived takes.
+        #[n(3)]
+        archived: Vec<String>,
     },
 }
 

@@ -114,6 +114,7 @@ pub fn named_entries(kind: &OperationKind) -> [Option<Reference>; 2] {
         | OperationKind::TakeSwitched { .. }
         | OperationKind::TakeRenamed { .. }
         | OperationKind::TakeDeleted { .. }
+        | OperationKind::TakeKept { .. }
         | OperationKind::TakePromoted { .. }
         | OperationKind::ThreadPromoted { .. }
         | OperationKind::Renamed { .. }

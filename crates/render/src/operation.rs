@@ -33,6 +33,10 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::TakeForked { name, .. } => format!("forked take {name}"),
         OperationKind::TakeSwitched { .. } => "switched the take".to_owned(),
         OperationKind::TakeRenamed { from, to, .. } => format!("renamed take {from} to {to}"),
+        OperationKind::TakeKept { name, archived, .. } if archived.is_empty() => format!("kept take {name}"),
+        OperationKind::TakeKept { name, archived, .. } => {
+            format!("kept take {name}, archived {}", archived.join(", "))
+        }
         OperationKind::TakeDeleted { name, .. } => format!("deleted take {name}"),
         OperationKind::TakePromoted { name, .. } => format!("promoted take {name} to a thread"),
         OperationKind::ThreadPromoted { .. } => "was promoted from a take".to_owned(),

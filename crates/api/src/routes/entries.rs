@@ -130,6 +130,8 @@ struct ListQuery {
     take: Option<TakeId>,
     /// List them as they were just after this operation.
     version: Option<u64>,
+    /// The same, for a version by name: a number, a saved name or `turn:NUMBER`.
+    at: Option<String>,
     /// Only entries of this role, ignoring case; repeat it for several roles.
     #[serde(default)]
     role: Vec<String>,
@@ -167,8 +169,8 @@ impl FromStr for EntryCursor {
 
 impl ListQuery {
     /// The start of the page; without a cursor, in the requested version or the current one.
-    fn cursor(&self, current: Version) -> Result<EntryCursor, Problem> {
-        match (cursor::<EntryCursor>(self.cursor.as_deref())?, self.start, self.version) {
+    fn cursor(&self, current: Version, named: Option<Version>) -> Result<EntryCursor, Problem> {
+        match (cursor::<EntryCursor>(self.cursor.as_deref())?, self.start, named) {
             (None, start, version) => {
                 let position = start.unwrap_or(1).checked_sub(1);
                 let position = position.ok_or_else(|| Problem::invalid("entries are counted from 1"))?;
@@ -198,7 +200,12 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
     let (query, thread) = (&call.query, call.path.thread);
     let reader = call.service.timeline.read()?;
     let current = reader.thread(thread)?.summary.version;
-    let EntryCursor { version, position } = query.cursor(current)?;
+    let named = match (&query.at, query.version) {
+        (Some(_), Some(_)) => return Err(Problem::refused("give either `at` or `version`")),
+        (Some(text), None) => Some(reader.history(thread).in_take(query.take).version_named(text)?),
+        (None, version) => version,
+    };
+    let EntryCursor { version, position } = query.cursor(current, named)?;
     let take = take_of(&reader, &reader.state_at(thread, version)?, query.take)?;
     let count = take.entries.len();
     let start = position.min(count);

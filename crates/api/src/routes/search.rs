@@ -1,6 +1,6 @@
 //! Full-text search of entries.
 
-use retake_model::id::{ProjectId, ThreadId};
+use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
     DeletedFilter, Facet, FoundEntries, FoundEntry, SearchIndex, SearchOrder, SearchQuery, SearchScope,
@@ -9,7 +9,7 @@ use retake_timeline::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::common::{Page, cursor, limit};
+use super::common::{Page, cursor, limit, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get};
 use crate::problem::Problem;
 
@@ -55,6 +55,11 @@ struct SearchParameters {
     /// Include versions that are no longer in any take: edited, deleted or undone.
     #[serde(default)]
     history: bool,
+    /// Search the entries of one take of `thread` as they were at this version: a number, a saved name or `turn:NUMBER`. The
+    /// filters of threads do not apply.
+    at: Option<String>,
+    /// The take for `at`; the active one by default.
+    take: Option<TakeId>,
     /// Include archived threads.
     #[serde(default)]
     deleted: bool,
@@ -102,7 +107,16 @@ fn search(call: &Call<'_, NoPath, SearchParameters>) -> Result<Answer<Page<Found
         reader.thread(thread)?;
     }
     let index = SearchIndex::open(timeline.store().folder())?;
-    let found = FoundEntries::search(&reader, &index, &query, &mut |_, _| ())?;
+    let found = match (&asked.at, asked.thread) {
+        (None, _) if asked.take.is_some() => return Err(Problem::refused("`take` needs `at`")),
+        (None, _) => FoundEntries::search(&reader, &index, &query, &mut |_, _| ())?,
+        (Some(_), None) => return Err(Problem::refused("`at` needs `thread`")),
+        (Some(text), Some(thread)) => {
+            let take = take_of(&reader, &reader.state(thread)?, asked.take)?.id;
+            let version = reader.history(thread).in_take(Some(take)).version_named(text)?;
+            FoundEntries::search_at(&reader, &index, &query, (thread, take, version))?
+        }
+    };
     let next = found.more.then(|| offset.saturating_add(query.limit).to_string());
     Ok(Answer::of(Page { items: found.hits, next }))
 }

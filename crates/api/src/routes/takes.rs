@@ -40,6 +40,12 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Switch to a take",
             "Makes it the active one and brings its files into the folder.",
         ),
+        post("/v1/threads/{thread}/takes/{take}/keep", keep).about(
+            GROUP,
+            "Keep a take",
+            "Makes it the active one with its files, and archives its alternatives: the takes that went on differently from \
+             its newest fork. One operation, which one undo reverts.",
+        ),
         post("/v1/threads/{thread}/takes/{take}/rename", rename).about(GROUP, "Rename a take", ""),
         delete("/v1/threads/{thread}/takes/{take}", remove).about(
             GROUP,
@@ -243,6 +249,12 @@ fn switch(call: &Call<'_, TakePath, DryRunQuery, SwitchBody>) -> Result<Answer<C
 struct RenameBody {
     /// The new name.
     name: String,
+}
+
+fn keep(call: &Call<'_, TakePath, DryRunQuery, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
+    let move_options = move_options(call.body.scope, call.body.conflicts, false);
+    let command = Command::Keep { take: call.path.take };
+    call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
 }
 
 fn rename(call: &Call<'_, TakePath, NoQuery, RenameBody>) -> Result<Answer<ChangeOutcome>, Problem> {

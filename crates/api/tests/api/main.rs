@@ -19,6 +19,7 @@ mod drafts;
 mod entries;
 mod events;
 mod folders;
+mod going_back;
 mod hooks;
 mod http_protocol;
 mod keys;

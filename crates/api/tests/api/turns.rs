@@ -354,3 +354,35 @@ fn turns_are_listed_by_page_and_undone_by_name() {
     assert_eq!(numbers, [&json!(3), &json!(2)]);
     assert_eq!((world.read("a.txt").as_deref(), world.read("b.txt")), (Some("one\n"), None));
 }
+
+#[test]
+fn any_version_is_read_without_going_there() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Peek");
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    for prompt in ["create a.txt with one", "create b.txt with two"] {
+        begin(&client, &thread, prompt, "all").done();
+        wait_until_over(&client, &thread);
+    }
+    let version = client.get(&at("undo-status")).done()["version"].clone();
+    let first = client.get(&at("entries?at=turn:1")).done()["count"].as_u64();
+    let last = client.get(&at("entries?at=turn:last")).done()["count"].as_u64();
+    assert!(first < last, "{first:?} {last:?}");
+    client.get(&at("entries?at=turn:1&version=2")).refused(422, "refused");
+    client.get(&at("entries?at=turn:5")).refused(404, "not_found");
+    let files = client.get(&at("workspace/files?at=turn:1")).done();
+    assert_eq!(
+        (&files["items"][0]["path"], files["items"].as_array().map(Vec::len)),
+        (&json!("a.txt"), Some(1))
+    );
+    let hits = |query: &str| {
+        let found = client.get(&format!("/v1/search?q=create&thread={thread}{query}")).done();
+        found["items"].as_array().map(Vec::len)
+    };
+    assert!(hits("&at=turn:1") < hits("&at=turn:2"));
+    client.get("/v1/search?q=create&at=turn:1").refused(422, "refused");
+    client.get(&format!("/v1/search?q=create&thread={thread}&take=x")).refused(400, "invalid_request");
+    assert_eq!(client.get(&at("undo-status")).done()["version"], version);
+}

@@ -10,6 +10,8 @@ pub enum ModelFault {
     DeleteRemovesTheNextEntry,
     /// A branch shares one entry too few.
     BranchSharesTooFew,
+    /// Keeping a take leaves one of its alternatives.
+    KeepLeavesAnAlternative,
     /// A reset does not clear drafts.
     ResetKeepsDrafts,
     /// A reset clears shared prompts.
@@ -52,9 +54,10 @@ pub enum ModelFault {
 
 impl ModelFault {
     /// Every variant.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::DeleteRemovesTheNextEntry,
         Self::BranchSharesTooFew,
+        Self::KeepLeavesAnAlternative,
         Self::ResetKeepsDrafts,
         Self::ResetClearsSharedPrompts,
         Self::DraftsIgnoreSharedRoles,

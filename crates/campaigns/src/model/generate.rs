@@ -97,6 +97,7 @@ fn command(thread: &ReferenceThread, now: i64, rng: &mut Rng) -> Command {
         34..=37 => Command::ChangeRole { take, entry: any_entry(entries, rng), role: role(rng) },
         38..=43 => delete(entries, take, rng),
         44..=49 | 69..=74 => take_command(thread, take, entries, rng),
+        50..=54 if rng.once_in(3) => Command::Keep { take },
         50..=54 => Command::Switch { take },
         55..=57 => typing(take, rng),
         58 | 59 => Command::SendDraft { take, role: rng.once_in(3).then(|| role(rng)) },

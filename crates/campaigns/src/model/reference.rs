@@ -95,6 +95,7 @@ pub fn apply(
             after.active = *take;
         }
         Command::RenameTake { take, name } => takes::rename(&mut after, *take, name)?,
+        Command::Keep { take } => takes::keep(&mut after, *take, around.fault)?,
         Command::DeleteTake { take } => {
             find(&mut after, *take)?;
             takes::remove(&mut after, *take, ExpectedRefusal::LastTake)?;

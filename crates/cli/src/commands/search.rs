@@ -8,6 +8,7 @@ use retake_store::{DeletedFilter, SearchIndex, SearchOrder, SearchQuery, SearchS
 use retake_timeline::{FoundEntries, FoundEntry};
 use serde::Serialize;
 
+use crate::arguments::Target;
 use crate::commands::thread::{Facets, role_style};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -26,6 +27,7 @@ Examples:
   retake search 'pars*' -- -test             words that start with pars, without test
   retake search theme --role AI --since 3d
   retake search theme --history              include edited, deleted and undone versions
+  retake search theme --at turn:3            the take as it was after turn 3
   retake search --since yesterday --newest   all recent entries
   retake search theme --all --json")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
@@ -49,6 +51,15 @@ pub(crate) struct Arguments {
     /// Include versions that are no longer in any take.
     #[arg(long)]
     history: bool,
+    /// Search one take as it was at this version: a number, a saved name or `turn:NUMBER`.
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["all", "history", "deleted"])]
+    at: Option<String>,
+    /// With --at: thread, by title or id prefix [default: the current thread].
+    #[arg(short, long, value_name = "THREAD", requires = "at")]
+    thread: Option<String>,
+    /// With --at: take, by name or id prefix [default: the active take].
+    #[arg(short = 'k', long, value_name = "TAKE", requires = "at")]
+    take: Option<String>,
     /// Include archived threads.
     #[arg(long)]
     deleted: bool,
@@ -85,11 +96,18 @@ impl Arguments {
             progress.set_progress(at.reached as u64, at.goal as u64);
         })?;
         drop(progress);
-        let mut progress = Progress::begin("Searching history", context.observer());
-        let found = FoundEntries::search(&reader, &index, &query, &mut |done, total| {
-            progress.set_progress(done, total);
-        })?;
-        drop(progress);
+        let found = if let Some(text) = &self.at {
+            let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
+            let resolved = context.resolve(&reader, &target)?;
+            let (thread, take) = (resolved.thread.summary.id, resolved.take.id);
+            let version = reader.history(thread).in_take(Some(take)).version_named(text)?;
+            FoundEntries::search_at(&reader, &index, &query, (thread, take, version))?
+        } else {
+            let mut progress = Progress::begin("Searching history", context.observer());
+            FoundEntries::search(&reader, &index, &query, &mut |done, total| {
+                progress.set_progress(done, total);
+            })?
+        };
         let answer = Answer { hits: found.hits.into_iter().map(Line::of).collect(), more: found.more };
         context.answer(&answer, |out, styles| {
             if answer.hits.is_empty() {
@@ -128,6 +146,9 @@ impl Arguments {
 
     /// A hint where else to search.
     fn hint(&self) -> &'static str {
+        if self.at.is_some() {
+            return "";
+        }
         match (self.all, self.history) {
             (false, _) => " --all searches all projects.",
             (true, false) => " --history searches all old versions.",

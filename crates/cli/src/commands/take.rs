@@ -52,13 +52,13 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
 
 /// The result of a command that may change the active take.
 #[derive(Serialize)]
-struct TakeAnswer {
+pub(super) struct TakeAnswer {
     #[serde(flatten)]
-    done: ChangeOutcome,
+    pub(super) done: ChangeOutcome,
     /// The new take, or the active one.
-    take: TakeSummary,
+    pub(super) take: TakeSummary,
     /// File changes; `None` if only the conversation changed.
-    files: Option<FileReport>,
+    pub(super) files: Option<FileReport>,
 }
 
 /// The new take, and a sentence about the active take.
@@ -85,7 +85,7 @@ fn new_take(context: &Context, done: &ChangeOutcome) -> Result<(TakeSummary, Str
 
 impl TakeAnswer {
     /// Returns `None` for a dry run.
-    fn of(changed: Option<ChangeReport>) -> Option<Self> {
+    pub(super) fn of(changed: Option<ChangeReport>) -> Option<Self> {
         let ChangeReport { done, files } = changed?;
         let done = done?;
         Some(Self { take: done.summary.active.clone(), done, files })

@@ -11,6 +11,7 @@ mod files_edges;
 mod files_moving;
 mod files_recovery;
 mod files_roots;
+mod going_back;
 mod history_commands;
 mod history_screens;
 mod named_takes;

@@ -75,3 +75,79 @@ fn an_undo_names_the_prompts_that_it_takes_back() {
     sandbox.done(&["jump", "turn:2"]);
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("one\n"));
 }
+
+#[test]
+fn any_version_is_read_without_going_there() {
+    let sandbox = project();
+    sandbox.done(&["run", "--approve", "all", "create sub/c.txt with four"]);
+    sandbox.write("a.txt", "by hand\n");
+    let before = sandbox.json(&["history", "-n", "1"])["operations"][0]["version"].clone();
+    let check =
+        |arguments: &[&str], expected: &str| assert_eq!(sandbox.done(arguments), expected, "{arguments:?}");
+    check(&["cat", "a.txt", "--at", "turn:1"], "one\n");
+    check(&["cat", "a.txt", "--at", "turn:3"], "three\n");
+    check(&["ls-files", "--at", "turn:1"], "a.txt\n");
+    check(&["ls-files", "--at", "turn:last"], "a.txt\nb.txt\nsub/c.txt\n");
+    check(&["ls-files", "sub", "--at", "turn:4"], "sub/c.txt\n");
+    let json = sandbox.json(&["cat", "b.txt", "--at", "turn:2"]);
+    assert_eq!((json["text"].as_str(), json["bytes"].as_u64()), (Some("two\n"), Some(4)));
+    let json = sandbox.json(&["ls-files", "--at", "turn:4", "-n", "2"]);
+    assert_eq!((json["files"].as_array().map(Vec::len), json["more"].as_bool()), (Some(2), Some(true)));
+    let hits = |words: &str, at: &str| {
+        let found = sandbox.json(&["search", words, "--at", at]);
+        found["hits"].as_array().expect("a list").iter().map(|hit| hit["number"].as_u64()).collect::<Vec<_>>()
+    };
+    assert!(hits("three", "turn:2").is_empty());
+    assert_eq!(hits("create", "turn:1").first(), Some(&Some(1)));
+    assert!(hits("create", "turn:3").len() > hits("create", "turn:1").len());
+    for (arguments, code) in [
+        (&["cat", "b.txt", "--at", "turn:1"][..], 3),
+        (&["cat", "sub", "--at", "turn:4"], 2),
+        (&["ls-files", "nowhere", "--at", "turn:4"], 3),
+        (&["search", "x", "--at", "turn:7"], 3),
+    ] {
+        assert_eq!(sandbox.refused(arguments).0, code, "{arguments:?}");
+    }
+    // Nothing moved, and nothing was recorded.
+    assert_eq!(sandbox.json(&["history", "-n", "1"])["operations"][0]["version"], before);
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("by hand\n"));
+    check(&["cat", "a.txt"], "by hand\n");
+}
+
+/// The names of the takes, sorted.
+fn takes(sandbox: &Sandbox) -> Vec<String> {
+    let listed = sandbox.json(&["take", "list"]);
+    let takes = listed["takes"].as_array().expect("a list").iter();
+    let mut names: Vec<String> =
+        takes.map(|take| take["name"].as_str().expect("a name").to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn keeping_a_take_archives_its_alternatives_and_one_undo_brings_them_back() {
+    let sandbox = project();
+    sandbox.done(&["retry", "--approve", "all", "last", "create a.txt with other"]);
+    sandbox.done(&["take", "rename", "second"]);
+    sandbox.done(&["take", "switch", "main"]);
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("three\n"));
+    let preview = sandbox.json(&["keep", "second", "--dry-run"]);
+    assert_eq!(preview["preview"]["kind"]["archived"], serde_json::json!(["main"]));
+    assert_eq!(
+        (takes(&sandbox), sandbox.read("a.txt").as_deref()),
+        (vec!["main".into(), "second".into()], Some("three\n"))
+    );
+    let kept = sandbox.json(&["keep", "second"]);
+    assert_eq!((&kept["archived"], &kept["take"]["name"]), (&serde_json::json!(["main"]), &"second".into()));
+    assert_eq!((takes(&sandbox), sandbox.read("a.txt").as_deref()), (vec!["second".into()], Some("other\n")));
+    sandbox.done(&["undo"]);
+    assert_eq!(
+        (takes(&sandbox), sandbox.read("a.txt").as_deref()),
+        (vec!["main".into(), "second".into()], Some("three\n"))
+    );
+    let text = sandbox.done(&["keep", "main"]);
+    assert!(text.starts_with("Kept main and archived second. "), "{text}");
+    assert_eq!(sandbox.done(&["keep", "main"]), "main is the active take, and has no alternatives.\n");
+    sandbox.done(&["undo"]);
+    assert_eq!(takes(&sandbox), ["main", "second"]);
+}

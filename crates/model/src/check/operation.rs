@@ -21,6 +21,9 @@ pub fn operation(operation: &Operation) -> Result<(), InvalidContentError> {
     names(&operation.kind)
 }
 
+/// An operation names every take that it archived, and no thread has as many.
+const MAX_ARCHIVED: usize = 100_000;
+
 fn names(kind: &OperationKind) -> Result<(), InvalidContentError> {
     use OperationKind as Kind;
     match kind {
@@ -33,6 +36,11 @@ fn names(kind: &OperationKind) -> Result<(), InvalidContentError> {
         | Kind::TakeForked { name, .. }
         | Kind::TakeDeleted { name, .. }
         | Kind::TakePromoted { name, .. } => take_name(name),
+        Kind::TakeKept { name, archived, .. } => {
+            at_most("archived takes", archived.len(), MAX_ARCHIVED)?;
+            take_name(name)?;
+            archived.iter().try_for_each(|name| take_name(name))
+        }
         Kind::TakeRenamed { from, to, .. } => {
             take_name(from)?;
             take_name(to)

@@ -16,7 +16,7 @@ use crate::id::{EntryId, IdSource, TakeId, ThreadId};
 use crate::limits::FILES;
 use crate::list::{List, TakeCell};
 use crate::name::{NameKind, check};
-use crate::object::{Objects, load};
+use crate::object::{ObjectError, Objects, load};
 use crate::operation::OperationKind;
 use crate::state::{ThreadParent, ThreadState};
 use crate::take::{Attachments, FIRST_TAKE, FileItem, FileList, SentContext, Take};
@@ -105,6 +105,72 @@ pub(super) fn delete<O: Objects + ?Sized, F: IdSource>(
     }
     let kind = OperationKind::TakeDeleted { take: take.id, name: take.name.clone() };
     Ok(CommandOutcome::Changed { state: without_take(state, &take, context)?, kind })
+}
+
+pub(super) fn keep<O: Objects + ?Sized, F: IdSource>(
+    state: &ThreadState,
+    take: TakeId,
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
+    let kept = find_take(state, take, context)?;
+    let archived = alternatives(context.additions, state, &kept)?;
+    if archived.is_empty() && state.active == take {
+        return Ok(CommandOutcome::Unchanged);
+    }
+    let mut after = ThreadState { active: take, ..state.clone() };
+    for other in &archived {
+        after = without_take(&after, other, context)?;
+    }
+    let kind = OperationKind::TakeKept {
+        take,
+        name: kept.name,
+        from: state.active,
+        archived: archived.into_iter().map(|other| other.name).collect(),
+    };
+    Ok(CommandOutcome::Changed { state: after, kind })
+}
+
+/// Returns the takes that went on differently from the newest fork of a take, in the order of the thread: what
+/// [`Command::Keep`](super::Command::Keep) archives.
+///
+/// ```text
+///   main      1 ── 2 ── 3 ── 4           newest fork of each of the three: after 2
+///                  ├─ a ─ 3'             alternatives of a: main and b; of main: a and b
+///                  └─ b ─ 3''
+/// ```
+///
+/// Takes that were forked from one of them further on are not among them.
+pub fn alternatives<O: Objects + ?Sized>(
+    objects: &O,
+    state: &ThreadState,
+    take: &Take,
+) -> Result<Vec<Take>, ObjectError> {
+    let others: Vec<Take> =
+        state.all_takes(objects)?.into_iter().filter(|other| other.id != take.id).collect();
+    // The number of entries up to a fork point; `None` if the entry was deleted.
+    let end = |take: &Take, fork_point: Option<EntryId>| -> Result<Option<u64>, ObjectError> {
+        let Some(entry) = fork_point else { return Ok(Some(0)) };
+        Ok(take.entries.find(objects, entry.bytes())?.map(|(position, _)| position + 1))
+    };
+    let mut newest = None;
+    for other in others.iter().filter(|other| other.parent == Some(take.id)) {
+        newest = newest.max(end(take, other.fork_point)?.map(|end| (end, other.fork_point)));
+    }
+    let mut found = Vec::new();
+    for other in others {
+        let is_one = match newest {
+            Some((_, fork_point)) => other.parent == Some(take.id) && other.fork_point == fork_point,
+            None if take.parent.is_none() => false,
+            None if Some(other.id) == take.parent => {
+                end(&other, take.fork_point)?.is_some_and(|end| end < other.entries.len())
+            }
+            None => other.parent == take.parent && other.fork_point == take.fork_point,
+        };
+        if is_one {
+            found.push(other);
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn set_files<O: Objects + ?Sized, F: IdSource>(

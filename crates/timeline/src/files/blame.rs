@@ -210,6 +210,7 @@ fn effect_of(kind: &OperationKind) -> StepEffect {
         | OperationKind::TakeForked { .. }
         | OperationKind::TurnAdvanced { step: TurnStep::Started { .. }, .. }
         | OperationKind::TakeDeleted { .. }
+        | OperationKind::TakeKept { .. }
         | OperationKind::TakePromoted { .. }
         | OperationKind::ThreadPromoted { .. } => StepEffect::Restore,
         _ => StepEffect::Write,

@@ -7,11 +7,16 @@ use retake_model::content::ContentId;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::operation::Version;
 use retake_model::time::Timestamp;
-use retake_store::{Hit, SearchError, SearchIndex, SearchQuery, Snippet, StoreError};
+use retake_store::{
+    DeletedFilter, Hit, SearchError, SearchIndex, SearchQuery, SearchScope, Snippet, StoreError, ThreadFilter,
+};
 use serde::Serialize;
 
 use crate::read::entry_history::EntryHistory;
 use crate::{ReadError, Reader};
+
+/// Hits to read at least when only some of them may count.
+const MIN_HITS: usize = 100;
 
 /// Results of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -107,6 +112,74 @@ impl FoundEntries {
             });
         }
         Ok(Self { hits: found, more })
+    }
+}
+
+impl FoundEntries {
+    /// Searches the entries of a take as they were at a version of its thread. The filters of threads do not apply.
+    pub fn search_at(
+        reader: &Reader<'_>,
+        index: &SearchIndex,
+        query: &SearchQuery,
+        (thread, take, version): (ThreadId, TakeId, Version),
+    ) -> Result<Self, SearchError> {
+        let damaged = |error: ReadError| match error {
+            ReadError::Store(error) => SearchError::Store(error),
+            other => SearchError::Store(StoreError::Damaged(other.to_string())),
+        };
+        let queries = reader.queries();
+        let row = reader.thread(thread).map_err(damaged)?;
+        let state = reader.state_at(thread, version).map_err(damaged)?;
+        let take = match state.take(&queries, take).map_err(StoreError::from)? {
+            Some(take) => take,
+            // The take did not exist then.
+            None => state.active_take(&queries).map_err(StoreError::from)?,
+        };
+        let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
+        let mut asked = wanted.max(MIN_HITS);
+        loop {
+            let wider = SearchQuery {
+                thread: Some(thread),
+                threads: ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() },
+                scope: SearchScope::History,
+                limit: asked,
+                offset: 0,
+                ..query.clone()
+            };
+            let hits = index.search(&queries, &wider)?;
+            let complete = hits.len() < asked;
+            let mut found = Vec::new();
+            for hit in hits {
+                let place = take.entries.find(&queries, hit.entry.bytes()).map_err(StoreError::from)?;
+                let Some((position, _)) = place.filter(|(_, cell)| cell.version == hit.version) else {
+                    continue;
+                };
+                found.push(FoundEntry {
+                    thread,
+                    title: row.summary.title.clone(),
+                    take: take.id,
+                    take_name: Some(take.name.clone()),
+                    number: position + 1,
+                    at: Some(version),
+                    entry: hit.entry,
+                    version: hit.version,
+                    role: hit.role,
+                    time: hit.time,
+                    snippet: hit.snippet,
+                    in_active_take: take.id == state.active,
+                });
+                if found.len() == wanted {
+                    break;
+                }
+            }
+            if complete || found.len() == wanted {
+                let more = found.len() == wanted;
+                let hits = found.into_iter().skip(query.offset).take(query.limit).collect();
+                return Ok(Self { hits, more });
+            }
+            // Most versions were in other states; each round reads more of them.
+            asked = asked.saturating_mul(4);
+        }
     }
 }
 

@@ -20,7 +20,9 @@ use super::restore::check_paths;
 use super::route::shared_changes;
 use super::uncaptured::uncaptured_paths;
 use super::{FileError, PlanRequest, Scope, WorkingCopy};
-use crate::write::change::{ComposedOperation, Composer, Head, check_no_turn, head_of, stays_in_background};
+use crate::write::change::{
+    ComposedOperation, Composer, Head, check_kept, check_no_turn, head_of, stays_in_background,
+};
 use crate::write::moves::Destination;
 use crate::{Caller, ChangeError, Command, Goal, Rules};
 
@@ -161,6 +163,7 @@ pub(super) fn may_switch(command: &Command) -> bool {
     matches!(
         command,
         Command::Switch { .. }
+            | Command::Keep { .. }
             | Command::Branch { .. }
             | Command::Fork { .. }
             | Command::Retry { .. }
@@ -171,7 +174,7 @@ pub(super) fn may_switch(command: &Command) -> bool {
 /// Returns whether a command always makes another take than this one active.
 fn leaves_active(command: &Command, active: retake_model::id::TakeId) -> bool {
     match command {
-        Command::Switch { take } => *take != active,
+        Command::Switch { take } | Command::Keep { take } => *take != active,
         Command::DeleteTake { take } => *take == active,
         Command::Retry { .. } | Command::Branch { .. } | Command::Fork { .. } => true,
         _ => false,
@@ -223,6 +226,9 @@ impl PendingOperation {
                 let leases = order.timeline.store.turn_leases();
                 if let Command::DeleteTake { take } = command {
                     check_no_turn(writing, at, &leases, Some(take))?;
+                }
+                if let Command::Keep { take } = command {
+                    check_kept(writing, at, &leases, take)?;
                 }
                 // A turn that started in the meantime keeps its files.
                 if stays_in_background(writing, order.thread, at.state.active, &leases, &command)? {

@@ -100,7 +100,7 @@ impl WorkingCopy {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
         let (take, entry) = match command {
-            Command::Switch { take } => (*take, None),
+            Command::Switch { take } | Command::Keep { take } => (*take, None),
             Command::DeleteTake { take } if *take == state.active => {
                 (self.active_after(queries, &state, command)?, None)
             }

@@ -21,8 +21,8 @@ use crate::write::moves::next_undo;
 use crate::{Caller, ChangeError, Command, Rules, Timeline};
 
 pub(crate) use self::compose::{ComposedOperation, Composer};
-pub(crate) use self::running::check_no_turn;
 use self::running::check_turns;
+pub(crate) use self::running::{check_kept, check_no_turn};
 
 /// The outcome of a change. It is durable.
 #[derive(Clone, Debug, Serialize)]

@@ -17,6 +17,7 @@ mod following;
 mod forged;
 mod history;
 mod inherited_files;
+mod kept;
 mod mode_bits;
 mod nested;
 mod old_logs;

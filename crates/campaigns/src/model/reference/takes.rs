@@ -75,6 +75,39 @@ pub(super) fn files(
     Ok(())
 }
 
+/// Makes a take active, and removes those that went on differently from its newest fork.
+pub(super) fn keep(
+    picture: &mut PlainThread,
+    id: TakeId,
+    fault: Option<ModelFault>,
+) -> Result<(), ExpectedRefusal> {
+    let kept = find(picture, id)?.clone();
+    let index = |take: &PlainTake, entry: Option<EntryId>| match entry {
+        None => Some(0),
+        Some(entry) => take.entries.iter().position(|known| known.id == entry).map(|place| place + 1),
+    };
+    let forks = picture.takes.iter().filter(|take| take.parent == Some(id));
+    let newest = forks.filter_map(|take| Some((index(&kept, take.fork_point)?, take.fork_point))).max();
+    let goes = |take: &PlainTake| match newest {
+        Some((_, entry)) => take.parent == Some(id) && take.fork_point == entry,
+        None => match kept.parent {
+            None => false,
+            Some(parent) if take.id == parent => {
+                index(take, kept.fork_point).is_some_and(|end| end < take.entries.len())
+            }
+            Some(parent) => take.parent == Some(parent) && take.fork_point == kept.fork_point,
+        },
+    };
+    let mut left: Vec<TakeId> =
+        picture.takes.iter().filter(|take| take.id != id && goes(take)).map(|take| take.id).collect();
+    if fault == Some(ModelFault::KeepLeavesAnAlternative) {
+        left.pop();
+    }
+    picture.takes.retain(|take| !left.contains(&take.id));
+    picture.active = id;
+    Ok(())
+}
+
 /// Removes a take. Its parent becomes active, otherwise the oldest take.
 pub(super) fn remove(
     picture: &mut PlainThread,

@@ -324,6 +324,12 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, matches: MatchFn) {
             redact(from, secrets, Secrets::occur_in);
             redact(to, secrets, Secrets::occur_in);
         }
+        OperationKind::TakeKept { name, archived, .. } => {
+            redact(name, secrets, Secrets::occur_in);
+            for name in archived {
+                redact(name, secrets, Secrets::occur_in);
+            }
+        }
         OperationKind::TakeBranched { name, .. }
         | OperationKind::TakeForked { name, .. }
         | OperationKind::TakeDeleted { name, .. }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use retake_model::command::alternatives;
 use retake_model::id::{TakeId, ThreadId};
 use retake_store::runtime::TurnLeases;
 use retake_store::{Queries, StoreError, WriteTransaction};
@@ -23,9 +24,27 @@ pub(super) fn check_turns(
         Command::Switch { take } if *take != at.state.active => {
             check_no_turn(writing, at, leases, Some(at.state.active))
         }
+        Command::Keep { take } => check_kept(writing, at, leases, *take),
         Command::Retry { .. } => check_no_turn(writing, at, leases, Some(at.state.active)),
         _ => Ok(()),
     }
+}
+
+/// Rejects keeping a take while a turn is running in the active one or in one that it would archive.
+pub(crate) fn check_kept(
+    writing: &WriteTransaction<'_>,
+    at: &Head,
+    leases: &TurnLeases,
+    take: TakeId,
+) -> Result<(), ChangeError> {
+    if take != at.state.active {
+        check_no_turn(writing, at, leases, Some(at.state.active))?;
+    }
+    let Some(kept) = at.state.take(&**writing, take)? else { return Ok(()) };
+    for other in alternatives(&**writing, &at.state, &kept)? {
+        check_no_turn(writing, at, leases, Some(other.id))?;
+    }
+    Ok(())
 }
 
 /// Rejects removing a take, or all takes of a thread, while a turn is running in it.
