@@ -326,3 +326,48 @@ fn an_imported_thread_reports_sealed_paths_and_has_none_of_their_content() {
     );
     assert_eq!(timeline.store().verify(&mut |_| {}).expect("readable").problems, []);
 }
+
+#[test]
+fn a_file_that_a_turn_ignores_and_then_replaces_is_undone_and_redone() {
+    let write = |call: &'static str, path: &str, content: &str| {
+        (call, "write", json!({"path": path, "content": content}))
+    };
+    let world = World::new(vec![
+        calls(&[write("a", "build.log", "one"), write("b", "kept.txt", "kept")]),
+        text("Done."),
+        calls(&[write("c", ".gitignore", "*.log\n"), write("d", "build.log", "two")]),
+        text("Done."),
+        calls(&[write("e", "build.log", "three")]),
+        text("Done."),
+    ]);
+    let mut states = Vec::new();
+    for prompt in ["first", "ignore it", "change it"] {
+        world.run(prompt);
+        states.push([".gitignore", "build.log", "kept.txt"].map(|path| world.read(path)));
+    }
+    let now = || [".gitignore", "build.log", "kept.txt"].map(|path| world.read(path));
+    for _ in 0..3 {
+        for state in [&states[1], &states[0]] {
+            let paths = undo(&world);
+            assert_eq!(now(), *state, "{paths:?}");
+        }
+        for state in [&states[1], &states[2]] {
+            let paths = redo(&world);
+            assert_eq!(now(), *state, "{paths:?}");
+            assert_eq!(*outcome(&paths, "build.log"), Outcome::Written);
+        }
+    }
+    // A change by hand while it is captured stays, and is reported.
+    undo(&world);
+    undo(&world);
+    fs::write(world.project.join("build.log"), "mine").expect("the temporary folder is writable");
+    let paths = redo(&world);
+    assert!(matches!(outcome(&paths, "build.log"), Outcome::Conflicted { .. }), "{paths:?}");
+    assert_eq!(world.read("build.log").as_deref(), Some("mine"));
+    // So does its deletion.
+    undo(&world);
+    fs::remove_file(world.project.join("build.log")).expect("the temporary folder is writable");
+    let paths = redo(&world);
+    assert_eq!(world.read("build.log"), None, "{paths:?}");
+    world.check_rest();
+}
