@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// As many digits as tell commits apart in any repository of this size.
+/// Enough digits to be unique in any repository of this size.
 const DIGITS: usize = 12;
 
 fn main() {

@@ -135,7 +135,7 @@ impl Fixture {
         let (sender, script) = (Arc::new(Mutex::new(sender)), script.clone());
         let server = FaultServer::start(move |_, _| {
             let now = Instant::now();
-            // Whoever does not want to know has let go of the other end.
+            // The receiver may be gone.
             let _ = sender.lock().map(|sender| sender.send(now));
             script.clone()
         })?;

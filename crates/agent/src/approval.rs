@@ -103,11 +103,11 @@ pub enum VerdictReason {
 }
 
 impl ApprovalPolicy {
-    /// Decides about a call; `remembered` tells whether the user always allows a call.
+    /// Decides about a call; `remembered` returns whether the user always allows a call.
     pub fn decide(
         &self,
         call: &Call,
-        place: CallSite<'_>,
+        site: CallSite<'_>,
         remembered: &dyn Fn(&Fingerprint) -> bool,
     ) -> Verdict {
         let Some(tool) = tools::find(&call.name) else {
@@ -121,7 +121,7 @@ impl ApprovalPolicy {
             .rules
             .iter()
             .enumerate()
-            .filter(|(_, rule)| rule.matches(call, place.directory))
+            .filter(|(_, rule)| rule.matches(call, site.directory))
             .map(|(index, rule)| Verdict { decision: rule.decision(), because: VerdictReason::Rule(index) })
             // Of equally strict rules the first, so that the reason is deterministic.
             .min_by_key(|verdict| std::cmp::Reverse(verdict.decision));
@@ -130,7 +130,7 @@ impl ApprovalPolicy {
             Some(by_rule) => by_rule,
             None => by_mode,
         };
-        let exactly = || remembered(&fingerprint(call, place.project, tools::VERSION));
+        let exactly = || remembered(&fingerprint(call, site.project, tools::VERSION));
         if verdict.decision == Decision::Ask && exactly() {
             return Verdict { decision: Decision::Allow, because: VerdictReason::Remembered };
         }

@@ -107,7 +107,7 @@ fn line(file: &FileDiff) -> String {
     let path = &file.path;
     let lines =
         file.lines.map_or_else(String::new, |lines| format!(" (+{} -{})", lines.added, lines.removed));
-    match (file.happened, &file.from) {
+    match (file.change, &file.from) {
         (PathChangeKind::Added, _) => format!("added {path}{lines}"),
         (PathChangeKind::Removed, _) => format!("removed {path}"),
         (PathChangeKind::Renamed, Some(from)) => format!("renamed {from} to {path}{lines}"),

@@ -106,7 +106,7 @@ fn add_file(markdown: &mut String, path: &str, bytes: &[u8]) {
     let longest = text.split(|other| other != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let kind = Path::new(path).extension().and_then(|kind| kind.to_str()).unwrap_or_default();
-    let cut = if bytes.len() > MAX_FILE_BYTES { "\n\nCut: the file is longer." } else { "" };
+    let cut = if bytes.len() > MAX_FILE_BYTES { "\n\nTruncated: the file is longer." } else { "" };
     let line = if text.ends_with('\n') { "" } else { "\n" };
     let _ = writeln!(markdown, "## {path}\n\n{fence}{kind}\n{text}{line}{fence}{cut}\n");
 }

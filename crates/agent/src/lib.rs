@@ -30,7 +30,7 @@ mod usage;
 
 pub use cancel::Cancel;
 pub use compress::{CompressError, CompressOptions, CompressOutcome, KeepRecent};
-pub use model_backend::{BackendError, ModelBackend, Unattachable};
+pub use model_backend::{AttachmentError, BackendError, ModelBackend};
 pub use post_tools::{HookCommand, HookFailure, HookTrigger, PostToolsHook};
 pub use setup::{Setup, SetupError};
 pub use start_commit::check_start_commit;

@@ -41,10 +41,10 @@ pub enum ModelBackend {
 
 /// Why an attachment cannot be sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unattachable {
+pub enum AttachmentError {
     /// The model accepts no PDF documents.
     #[error(
-        "{provider}/{model} takes no PDF documents; choose a model of anthropic, openai, gemini, bedrock or \
+        "{provider}/{model} does not accept PDF documents; choose a model of anthropic, openai, gemini, bedrock or \
          vertex with --model, or attach its pages as pictures"
     )]
     NoDocuments {
@@ -54,7 +54,7 @@ pub enum Unattachable {
         model: String,
     },
     /// The document is too large.
-    #[error("the PDF document has {bytes} bytes, and {provider} takes {most}; attach a part of it")]
+    #[error("the PDF document has {bytes} bytes, but {provider} accepts only {most}; attach a part of it")]
     TooLarge {
         /// The provider.
         provider: String,
@@ -96,8 +96,7 @@ impl ModelBackend {
         }
         if settings.effort.is_some() && endpoint.dialect.thinking == ThinkingField::None {
             notices.push(format!(
-                "effort is not sent to {provider}/{model}, which is not known to take it; \
-                 providers.{provider}.effort = true sends it"
+                "effort is not sent to {provider}/{model}, which is not known to accept it; providers.{provider}.effort = true sends it anyway"
             ));
         }
         notices
@@ -151,7 +150,7 @@ impl ModelBackend {
     }
 
     /// Refuses an attachment that the model does not accept.
-    pub fn check_attachment(&self, media: &str, bytes: usize) -> Result<(), Unattachable> {
+    pub fn check_attachment(&self, media: &str, bytes: usize) -> Result<(), AttachmentError> {
         // The offline assistant reads neither pictures nor documents, and reports that by itself.
         let Self::Remote { endpoint, .. } = self else { return Ok(()) };
         if media != PDF {
@@ -159,8 +158,8 @@ impl ModelBackend {
         }
         let provider = endpoint.provider.clone();
         match document_limit(endpoint.wire).filter(|_| endpoint.dialect.images) {
-            None => Err(Unattachable::NoDocuments { provider, model: endpoint.model.clone() }),
-            Some(most) if bytes > most => Err(Unattachable::TooLarge { provider, bytes, most }),
+            None => Err(AttachmentError::NoDocuments { provider, model: endpoint.model.clone() }),
+            Some(most) if bytes > most => Err(AttachmentError::TooLarge { provider, bytes, most }),
             Some(_) => Ok(()),
         }
     }

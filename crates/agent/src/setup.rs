@@ -150,7 +150,7 @@ impl Default for Setup {
 
 impl Setup {
     /// The folder for turns of a take: its worktree or the project's folder.
-    pub fn place(
+    pub fn turn_context(
         &self,
         timeline: &Timeline,
         thread: ThreadId,
@@ -209,12 +209,12 @@ impl Setup {
     pub fn runtime(
         &self,
         timeline: &Timeline,
-        place: &TurnContext,
+        context: &TurnContext,
         settings: &Settings,
         overrides: &TurnOverrides,
         environment: &ProviderEnvironment<'_>,
     ) -> Result<AgentRuntime, SetupError> {
-        self.runtime_with(self.backend(settings, overrides, environment)?, timeline, place, overrides)
+        self.runtime_with(self.backend(settings, overrides, environment)?, timeline, context, overrides)
     }
 
     /// The same with a given backend.
@@ -222,17 +222,17 @@ impl Setup {
         &self,
         backend: ModelBackend,
         timeline: &Timeline,
-        place: &TurnContext,
+        context: &TurnContext,
         overrides: &TurnOverrides,
     ) -> Result<AgentRuntime, SetupError> {
         let limits = self.prices.limits(backend.model());
         let window = self.window.unwrap_or(limits.context);
-        let rules = self.rules(timeline, &place.folder)?;
+        let rules = self.rules(timeline, &context.folder)?;
         Ok(AgentRuntime {
             timeline: timeline.clone(),
-            working_copy: place.working_copy.clone(),
-            folder: place.folder.clone(),
-            project: place.project,
+            working_copy: context.working_copy.clone(),
+            folder: context.folder.clone(),
+            project: context.project,
             backend,
             approval: Approval { mode: overrides.approve.unwrap_or(self.approval), rules },
             retry_policy: RetryPolicy { max_attempts: self.attempts.max(1), ..RetryPolicy::default() },
@@ -241,8 +241,8 @@ impl Setup {
             prices: self.prices.clone(),
             window,
             sized: self.window.is_some() || limits.known,
-            actor: place.actor.clone(),
-            environment: place.environment.clone(),
+            actor: context.actor.clone(),
+            environment: context.environment.clone(),
             hidden: self.providers.values().filter_map(|provider| provider.key_env.clone()).collect(),
             post_tools: self.post_tools.clone(),
         })

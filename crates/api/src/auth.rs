@@ -120,12 +120,11 @@ impl Auth {
     /// The current token. Without one every request is refused; only the log says why.
     fn current_token(&self) -> Result<Token, Problem> {
         self.token.read().map_err(|error| {
-            tracing::warn!(%error, "no token, so that all requests are refused");
+            tracing::warn!(%error, "no token: all requests are refused");
             match error.unavailability() {
                 TokenUnavailable::Permanent => Problem::new(
                     Code::Unauthorized,
-                    "the server has no token that holds, so that nobody is let in; `retake serve token` on its machine \
-                     says why, or makes one",
+                    "the server has no valid token, so it refuses all requests; run `retake serve token` on its machine to see why, or to create one",
                 ),
                 TokenUnavailable::Temporary => Problem::new(Code::Unavailable, "the server cannot read its token file"),
             }

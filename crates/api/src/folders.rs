@@ -27,7 +27,7 @@ use crate::events::EventBus;
 
 /// Minimum time between two events about a folder.
 const EVENT_INTERVAL: Duration = Duration::from_millis(500);
-/// A folder that nobody asked about for this long is no longer watched, unless a stream is open.
+/// A folder is no longer watched after this time without requests, unless a stream is open.
 const IDLE_TIME: Duration = Duration::from_mins(10);
 /// Folders watched at once; of more, the one that was not asked about for the longest time is dropped.
 const MAX_FOLDERS: usize = 32;

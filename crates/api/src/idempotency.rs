@@ -109,8 +109,7 @@ pub(crate) fn execute(
         RequestState::Answered { status, answer } => return replay(endpoint, status, &answer),
         RequestState::AnswerErased { sequence, .. } => {
             let found = service.timeline.read()?.queries().operation_of_request(key.request, sequence)?;
-            let gone =
-                "this request was done, but its answer was purged or redacted since; read the thread instead";
+            let gone = "this request was executed, but its stored answer was purged or redacted; read the thread instead";
             let found = found.ok_or_else(|| Problem::new(Code::Conflict, gone))?;
             return done_before(endpoint, found);
         }

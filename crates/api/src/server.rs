@@ -23,7 +23,7 @@ use crate::dispatch::Admission;
 use crate::router::router;
 use crate::service::{Options, Service};
 pub(crate) use unauthenticated::Connection;
-use unauthenticated::{ConnectionService, Unauthenticated};
+use unauthenticated::{ConnectionService, UnauthenticatedConnections};
 use write_timeout::WriteTimeout;
 
 /// Why a server did not start or stopped.
@@ -106,7 +106,7 @@ async fn listen(
     let connections = Arc::new(Semaphore::new(service.admission.limits.connections));
     // At most half of the connections may be unauthenticated.
     let most = service.admission.limits.unauthenticated.min(service.admission.limits.connections / 2).max(1);
-    let unauthenticated = Arc::new(Unauthenticated::new(most));
+    let unauthenticated = Arc::new(UnauthenticatedConnections::new(most));
     let lifetime = service.admission.limits.unauthenticated_lifetime;
     loop {
         let arrival = async {
@@ -121,7 +121,7 @@ async fn listen(
         let (permit, stream) = match arrived {
             Ok(arrived) => arrived,
             Err(error) => {
-                // Out of file descriptors, or the client has gone: pause and try again.
+                // Out of file descriptors, or the client disconnected: pause and try again.
                 warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;

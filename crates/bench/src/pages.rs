@@ -95,7 +95,7 @@ fn ask_child(thread: &ClosedThread) -> Outcome<ChildReport> {
         (Some(Ok(nanos)), Some(Ok(objects))) if output.status.success() => {
             Ok(ChildReport { inside: Duration::from_nanos(nanos), objects })
         }
-        _ => Err(format!("the child process said {text:?}").into()),
+        _ => Err(format!("the child process printed {text:?}").into()),
     }
 }
 

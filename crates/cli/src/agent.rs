@@ -106,7 +106,7 @@ impl Context {
     pub(crate) fn check_folder(&self, of: Option<(ThreadId, TakeId)>) -> Result<(), Failure> {
         let (setup, timeline) = (self.setup(), self.timeline()?);
         let folder = match of {
-            Some((thread, take)) => setup.place(timeline, thread, take, Actor::Human, None)?.folder,
+            Some((thread, take)) => setup.turn_context(timeline, thread, take, Actor::Human, None)?.folder,
             None => setup.check_new_thread(timeline, self.project()?)?,
         };
         setup.rules(timeline, &folder)?;
@@ -121,9 +121,9 @@ impl Context {
         flags: &AgentFlags,
     ) -> Result<AgentRuntime, Failure> {
         let (setup, timeline, caller) = (self.setup(), self.timeline()?, self.caller(thread, None)?);
-        let place = setup.place(timeline, thread, take, caller.actor, caller.environment)?;
-        self.report_folder(Some(&path_to_text(&place.folder)))?;
-        Ok(setup.runtime_with(backend, timeline, &place, &flags.overrides())?)
+        let turn = setup.turn_context(timeline, thread, take, caller.actor, caller.environment)?;
+        self.report_folder(Some(&path_to_text(&turn.folder)))?;
+        Ok(setup.runtime_with(backend, timeline, &turn, &flags.overrides())?)
     }
 
     pub(crate) fn prices(&self) -> Prices {
@@ -135,11 +135,11 @@ impl Context {
     /// Runs a turn for the interactive user, who sees its output, is asked for approval and can stop it with Ctrl-C.
     pub(crate) fn run_watched(
         &self,
-        place: (ThreadId, Option<TakeId>),
+        target: (ThreadId, Option<TakeId>),
         turn: impl FnOnce(&Cancel, &mut dyn TurnObserver) -> Result<TurnOutcome, TurnError>,
     ) -> Result<TurnOutcome, Failure> {
         let interruptible = InterruptGuard::new()?;
-        let mut watcher = TurnOutput::new(self, place, interruptible.cancel());
+        let mut watcher = TurnOutput::new(self, target, interruptible.cancel());
         let outcome = turn(interruptible.cancel(), &mut watcher);
         watcher.finish_line();
         let outcome = outcome?;

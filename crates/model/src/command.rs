@@ -404,10 +404,10 @@ pub enum CommandError {
     #[error("there is no such entry in this take; it may have been deleted, and `retake history` shows when")]
     NoSuchEntry,
     /// An entry with that id already exists.
-    #[error("entry {} is in this take already", .0.short())]
+    #[error("this take already has the entry {}", .0.short())]
     EntryExists(EntryId),
     /// The entry shows a picture that is neither stored nor supplied.
-    #[error("the entry shows picture {}, which is not stored; `retake entry add --attach` adds one", .0.short())]
+    #[error("the entry refers to picture {}, which is not stored; attach it with `retake entry add --attach`", .0.short())]
     NoSuchPicture(ContentId),
     /// No such picture is attached to the draft.
     #[error("the draft has no picture {}; `retake draft` shows those it has", .0.short())]
@@ -442,7 +442,7 @@ pub enum CommandError {
     #[error("a turn of this take has not ended; `retake resume` resumes it, `retake stop` ends it")]
     TurnUnfinished,
     /// An entry changed after it was summarized.
-    #[error("an entry was changed while the summary of it was written; nothing was compressed, try again")]
+    #[error("an entry changed while its summary was written; nothing was compressed, try again")]
     SummaryOutdated,
     /// No entry would be replaced.
     #[error("there is nothing to compress: no entry would be replaced")]
@@ -455,7 +455,7 @@ pub enum CommandError {
     },
     /// A prompt must not have an assistant's role.
     #[error(
-        "the prompt would have the role {role:?}, which is an assistant's; nothing was changed. Put a user's role first: \
+        "the prompt would have the role {role:?}, which is an assistant role; nothing was changed. Put a user role first: \
          `retake role` lists the roles"
     )]
     AssistantPrompt {

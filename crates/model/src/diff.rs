@@ -54,10 +54,10 @@ pub struct LineCounts {
 #[serde(rename_all = "snake_case")]
 pub enum DiffError {
     /// One of them is binary.
-    #[error("it is not text")]
+    #[error("the file is not text")]
     Binary,
     /// One of them exceeds [`MAX_TEXT_BYTES`] or [`MAX_LINES`].
-    #[error("it is too large to compare")]
+    #[error("the file is too large to compare")]
     TooLarge,
 }
 

@@ -54,16 +54,16 @@ pub struct RootPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPathError {
     /// Empty, `.`, `..`, or contains a slash or a zero byte.
-    #[error("it does not name something inside the folder")]
+    #[error("it does not name anything inside the folder")]
     NotInside,
     /// Longer than file systems allow.
-    #[error("it is longer than file systems take")]
+    #[error("it is longer than file systems accept")]
     TooLong,
     /// The folder of a version control system, in any spelling that a file system may resolve to it.
-    #[error("it would be taken for a repository's own data")]
+    #[error("it belongs to the data of a version control system")]
     Repository,
     /// Reserved for Retake's temporary files.
-    #[error("it is kept for Retake's own temporary files")]
+    #[error("it is reserved for Retake's temporary files")]
     Reserved,
 }
 

@@ -43,9 +43,9 @@ text!(ThreadId, "The identity of a thread.", { "pattern": IDENTITY });
 text!(TakeId, "The identity of a take.", { "pattern": IDENTITY });
 text!(EntryId, "The identity of an entry, through all its versions.", { "pattern": IDENTITY });
 text!(TurnId, "The identity of a turn.", { "pattern": IDENTITY });
-text!(FolderId, "The identity of a folder that files are kept of.", { "pattern": IDENTITY });
+text!(FolderId, "The identity of a captured folder.", { "pattern": IDENTITY });
 text!(ContentId, "The name of content: the hash of its bytes.", { "pattern": "^[0-9a-f]{64}$" });
-text!(Timestamp, "A moment, in universal time.", { "format": "date-time" });
+text!(Timestamp, "A time, in UTC.", { "format": "date-time" });
 text!(TreePath, "A path below a root, with `/` between names; `\\xNN` for a byte that is not text.", { "minLength": 1 });
 text!(FileName, "A name in a folder; `\\xNN` for a byte that is not text.", { "minLength": 1 });
 
@@ -81,7 +81,7 @@ impl JsonSchema for Usage {
             ("cache_creation_input_tokens", "Tokens written to the provider's cache."),
         ];
         let properties = counts.map(|(name, description)| (name, described(&count, description)));
-        let description = "Tokens that an entry cost, and what else the provider counted.";
+        let description = "Token counts of an entry, and any other counts of the provider.";
         let names = counts.map(|(name, _)| name);
         // A count that is missing in the input is zero.
         let required: &[&str] = if generator.contract().is_serialize() { &names } else { &[] };
@@ -102,18 +102,15 @@ impl JsonSchema for EntryVersion {
         let text = generator.subschema_for::<String>();
         let moment = generator.subschema_for::<Timestamp>();
         let properties = vec![
-            ("role", described(&text, "Who speaks: any text.")),
-            ("content", described(&text, "What is said, as text: that of its text blocks.")),
-            ("blocks", described(&generator.subschema_for::<Vec<Block>>(), "What is said, in order.")),
-            ("created", described(&moment, "When it was first made.")),
-            ("edited", described(&moment, "When its text was last changed by hand.")),
-            (
-                "usage",
-                described(&generator.subschema_for::<Usage>(), "Tokens, as the provider counted them."),
-            ),
+            ("role", described(&text, "The role of the author: any text.")),
+            ("content", described(&text, "The content as text: that of the text blocks.")),
+            ("blocks", described(&generator.subschema_for::<Vec<Block>>(), "The content, in order.")),
+            ("created", described(&moment, "When it was created.")),
+            ("edited", described(&moment, "When a user last edited its text.")),
+            ("usage", described(&generator.subschema_for::<Usage>(), "Token counts of the provider.")),
             ("model", described(&text, "The model that wrote it.")),
         ];
-        let description = "One version of an entry, with whatever other fields came along.";
+        let description = "One version of an entry. Unknown fields are preserved.";
         open_object(description, properties, &["role", "content", "blocks", "created"])
     }
 }
@@ -134,17 +131,17 @@ impl JsonSchema for Block {
         let blob = generator.subschema_for::<ContentId>();
         // Type, description, required fields, optional fields.
         let known: [(&str, &str, Parts<'_>, Parts<'_>); 5] = [
-            ("text", "Text, Markdown as a rule.", &[("text", &text)], &[]),
-            ("thinking", "What the model thought.", &[("text", &text)], &[("signature", &text)]),
+            ("text", "Text, usually Markdown.", &[("text", &text)], &[]),
+            ("thinking", "Thinking of the model.", &[("text", &text)], &[("signature", &text)]),
             (
                 "tool_call",
-                "A tool that the model wants run.",
+                "A tool call of the model.",
                 &[("call", &text), ("name", &text), ("input", &any)],
                 &[],
             ),
             (
                 "tool_result",
-                "What came of a tool call.",
+                "The result of a tool call.",
                 &[("call", &text), ("text", &text), ("failed", &flag)],
                 &[],
             ),
@@ -163,7 +160,7 @@ impl JsonSchema for Block {
             variants.push(open_object(description, properties, &required).into());
         }
         let other = json!({ "type": "string", "not": { "enum": names } });
-        let description = "A part of a type that Retake does not know, kept as it came.";
+        let description = "A part of an unknown type, preserved unchanged.";
         variants.push(open_object(description, vec![("type", other)], &["type"]).into());
         json_schema!({ "description": "A part of an entry.", "oneOf": variants })
     }

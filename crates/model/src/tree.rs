@@ -313,7 +313,7 @@ impl ExclusionReason {
             Self::InvalidName => "a name that cannot be restored",
             Self::Mounted => "another file system",
             Self::NotSealed => "its bytes were not sealed here: too large, no key, or an imported thread",
-            Self::ModeBits => "held without its setuid, setgid or sticky bit",
+            Self::ModeBits => "captured without its setuid, setgid or sticky bit",
             Self::OtherProject => "another project, or the worktree of a take",
         }
     }

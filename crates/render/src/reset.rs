@@ -4,7 +4,7 @@ use retake_timeline::ResetSummary;
 
 use crate::number::counted;
 
-/// Lists the things that a reset clears.
+/// Lists what a reset clears.
 pub fn describe_reset(cleared: &ResetSummary) -> String {
     let mut parts = Vec::new();
     if cleared.entries > 0 {

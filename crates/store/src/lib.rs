@@ -90,7 +90,7 @@ pub enum StoreError {
         "the disk failed while writing the change, so the change may or may not be stored; \
          restart the program, check the last change, and run `retake verify`"
     )]
-    Unsure,
+    OutcomeUnknown,
     /// A sync failed earlier; a later one could succeed falsely.
     #[error(
         "the disk failed while writing, so Retake stopped writing; restart the program and run `retake verify`"
@@ -157,7 +157,7 @@ impl StoreError {
             }
             Self::Database(error) => maintenance::scan::is_damage(error),
             Self::DiskFull
-            | Self::Unsure
+            | Self::OutcomeUnknown
             | Self::Poisoned
             | Self::Panicked(_)
             | Self::InUse

@@ -207,7 +207,7 @@ mod tests {
         let error = small.execute("INSERT INTO word VALUES (zeroblob(100000))", []).expect_err("no room");
         assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull));
         assert!(matches!(SearchError::from(error), SearchError::Store(StoreError::DiskFull)));
-        // Nor can anything be read if there is no room for the index of the write-ahead log.
+        // Without space for the index of the write-ahead log, nothing can be read either.
         let no_room = || {
             rusqlite::Error::SqliteFailure(
                 rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_SHMSIZE),

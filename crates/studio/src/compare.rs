@@ -178,7 +178,7 @@ impl ComparePage<'_> {
                 p class="acts" { (all.unwrap_or_default()) span class="quiet" { "Or single files, from " (from.name) " into the active take." } }
             }
             (diff::draw_with(files, |file| html! {
-                @if file.happened != PathChangeKind::Removed { (self.blame(file, other.take)) }
+                @if file.change != PathChangeKind::Removed { (self.blame(file, other.take)) }
                 @if let Some(from) = from {
                     (self.take_over((one, other), from, &paths(file), ("Use this file", &format!("Restore it as in {}; an undo reverts it", from.name))))
                 }

@@ -20,7 +20,7 @@ const MAX_TOTAL_LINES: usize = 3_000;
 pub(crate) fn draw(thread: ThreadId, changes: &Changes) -> Markup {
     draw_with(changes, |file| {
         html! {
-            @if file.happened != PathChangeKind::Removed {
+            @if file.change != PathChangeKind::Removed {
                 @let to = blame_of(thread, file);
                 a class="blame-of" href=(to) data-act="show" data-src=(to) title="Which turn wrote each line" { "Blame" }
             }
@@ -67,7 +67,7 @@ pub(crate) fn stat(stat: &Stat) -> Markup {
 /// The kind of change of a file, its path and line counts.
 pub(crate) fn headline(file: &FileDiff) -> Markup {
     html! {
-        span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
+        span class=(format!("badge {}", class_of(file.change))) { (word(file.change)) } " "
         code { (with_visible_controls(&path_of(file))) }
         @if let Some(from) = &file.from { span class="quiet" { " from " (with_visible_controls(&from.to_string())) } }
         @if let Some(lines) = &file.lines {
@@ -164,8 +164,8 @@ pub(crate) fn path_of(file: &FileDiff) -> String {
     }
 }
 
-fn word(happened: PathChangeKind) -> &'static str {
-    match happened {
+fn word(change: PathChangeKind) -> &'static str {
+    match change {
         PathChangeKind::Added => "new",
         PathChangeKind::Changed => "changed",
         PathChangeKind::Removed => "deleted",
@@ -175,8 +175,8 @@ fn word(happened: PathChangeKind) -> &'static str {
     }
 }
 
-fn class_of(happened: PathChangeKind) -> &'static str {
-    match happened {
+fn class_of(change: PathChangeKind) -> &'static str {
+    match change {
         PathChangeKind::Added => "added",
         PathChangeKind::Removed => "removed",
         _ => "changed",

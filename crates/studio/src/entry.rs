@@ -73,7 +73,7 @@ pub(crate) fn draw(
             } @else if view.shown.source {
                 pre class="plain" { (source_of(entry)) }
             } @else {
-                div class="said" {
+                div class="entry-body" {
                     @for block in &entry.blocks { (draw_block(thread, view, block)) }
                     (extra(thread, entry))
                     @if let Some(stat) = moved.get(&view.id) {

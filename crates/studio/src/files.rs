@@ -127,7 +127,7 @@ fn list(thread: ThreadId, since: Option<Version>, changes: &Changes) -> Markup {
 /// A file with a link to its blame.
 fn blame_link(thread: ThreadId, file: &FileDiff) -> Markup {
     html! {
-        @if file.happened == PathChangeKind::Removed {
+        @if file.change == PathChangeKind::Removed {
             span { (diff::headline(file)) }
         } @else {
             @let to = diff::blame_of(thread, file);

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   GET /studio/…    a page or a fragment, rendered from the current state      this crate
-//!   changes          sent to the API (`/v1/…`) by the script of the page        assets/module/
-//!   events           on a change, the script fetches the affected fragments
+//!   changes          sent to the API (`/v1/…`) by the modules of the page       assets/js/
+//!   events           on a change, the modules fetch the affected fragments
 //! ```
 //!
 //! Pages hold no copy of the state, so that reloads, other windows and crashes always show the current one. This crate

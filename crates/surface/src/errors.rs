@@ -24,7 +24,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let code = match &error {
             StoreError::DiskFull => Code::DiskFull,
-            StoreError::Unsure => {
+            StoreError::OutcomeUnknown => {
                 return Self::new(Code::OutcomeUnknown, error).with("outcome", "unknown");
             }
             StoreError::Damaged(_) | StoreError::Unavailable(_) => Code::Damaged,
@@ -322,8 +322,8 @@ impl From<FileError> for Failure {
             | FileError::TakeIsActive
             | FileError::TakeHasWorktree { .. }
             | FileError::FilesWouldStay { .. }
-            | FileError::NotHeld(..)
-            | FileError::NotSealedThere(_)
+            | FileError::PathExcluded(..)
+            | FileError::NotSealedAtVersion(_)
             | FileError::PathExists(_)
             | FileError::InsideProject(_)
             | FileError::InsideFolder { .. }

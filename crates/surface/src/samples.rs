@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use retake_agent::approval::RuleError;
 use retake_agent::provider::config::ResolveError;
 use retake_agent::provider::{Answer, CallError, EndpointError, Fault};
-use retake_agent::{BackendError, CompressError, SendError, SetupError, TurnError, Unattachable};
+use retake_agent::{AttachmentError, BackendError, CompressError, SendError, SetupError, TurnError};
 use retake_model::command::CommandError;
 use retake_model::content::{ContentId, Kind};
 use retake_model::diff::DiffError;
@@ -98,7 +98,7 @@ fn root_path() -> RootPath {
 fn of_store(all: &mut NamedFailures) {
     samples!(all, StoreError {
         StoreError::DiskFull => StoreError::DiskFull,
-        StoreError::Unsure => StoreError::Unsure,
+        StoreError::OutcomeUnknown => StoreError::OutcomeUnknown,
         StoreError::Poisoned => StoreError::Poisoned,
         StoreError::Panicked(_) => StoreError::Panicked(text()),
         StoreError::Damaged(_) => StoreError::Damaged(text()),
@@ -280,10 +280,10 @@ fn of_files(all: &mut NamedFailures) {
         FileError::NoFolder(_) => FileError::NoFolder(text()),
         FileError::TakeIsActive => FileError::TakeIsActive,
         FileError::TakeHasWorktree { .. } => FileError::TakeHasWorktree { take: text(), path: "/a".into() },
-        FileError::FilesWouldStay { .. } => FileError::FilesWouldStay { take: text(), heir: text() },
+        FileError::FilesWouldStay { .. } => FileError::FilesWouldStay { take: text(), next_active: text() },
         FileError::NoSuchPath(_) => FileError::NoSuchPath(root_path()),
-        FileError::NotHeld(..) => FileError::NotHeld(root_path(), "ignored"),
-        FileError::NotSealedThere(_) => FileError::NotSealedThere(root_path()),
+        FileError::PathExcluded(..) => FileError::PathExcluded(root_path(), "ignored"),
+        FileError::NotSealedAtVersion(_) => FileError::NotSealedAtVersion(root_path()),
         FileError::PathExists(_) => FileError::PathExists("/a".into()),
         FileError::InsideProject(_) => FileError::InsideProject("/a".into()),
         FileError::InsideFolder { .. } =>
@@ -398,7 +398,7 @@ fn of_reading(all: &mut NamedFailures) {
 
 fn of_agent(all: &mut NamedFailures) {
     let insecure = || EndpointError::Insecure { provider: text(), host: text() };
-    let document = || Unattachable::NoDocuments { provider: text(), model: text() };
+    let document = || AttachmentError::NoDocuments { provider: text(), model: text() };
     samples!(all, TurnError {
         TurnError::Busy => TurnError::Busy,
         TurnError::Nothing => TurnError::Nothing,

@@ -210,7 +210,7 @@ pub enum SkipReason {
     Repository,
     /// The content is missing from the store, or damaged.
     #[error("the content is missing or damaged in the store; run `retake verify`")]
-    NotHeld,
+    ContentMissing,
 }
 
 /// The request failed and was rolled back, except for the named paths.

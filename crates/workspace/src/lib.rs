@@ -1,7 +1,7 @@
 //! Reads and writes one folder of the user.
 //!
 //! All reading happens in this process. No command runs, in particular none that a repository configures. Only
-//! three things write to the user's folder: [`apply`] restores files, [`copy`] fills a new folder, and
+//! three modules write to the user's folder: [`apply`] restores files, [`copy`] fills a new folder, and
 //! [`folder::mark`] sets one extended attribute on the folder itself, which git does not see.
 //!
 //! ```text

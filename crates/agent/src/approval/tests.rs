@@ -14,7 +14,7 @@ fn policy(mode: ApprovalMode, rules: Value) -> ApprovalPolicy {
     ApprovalPolicy { mode, rules: serde_json::from_value(rules).expect("rules") }
 }
 
-fn place() -> CallSite<'static> {
+fn site() -> CallSite<'static> {
     CallSite { directory: Path::new("/project"), project: "project" }
 }
 
@@ -29,7 +29,7 @@ fn the_mode_applies_without_a_matching_rule() {
             call("shell", json!({"command": "ls"})),
         ];
         for (call, expected) in calls.iter().zip(expected) {
-            let verdict = policy.decide(call, place(), &|_| false);
+            let verdict = policy.decide(call, site(), &|_| false);
             assert_eq!(
                 verdict,
                 Verdict { decision: expected, because: VerdictReason::Mode(mode) },
@@ -42,11 +42,11 @@ fn the_mode_applies_without_a_matching_rule() {
     check(ApprovalMode::AllowEdits, [Allow, Allow, Ask]);
     check(ApprovalMode::AllowAll, [Allow, Allow, Allow]);
     check(ApprovalMode::Deny, [Allow, Deny, Deny]);
-    let verdict = ApprovalPolicy::default().decide(&call("nothing", json!({})), place(), &|_| true);
+    let verdict = ApprovalPolicy::default().decide(&call("nothing", json!({})), site(), &|_| true);
     assert_eq!(verdict.decision, Deny);
     for tool in tools::all() {
         let decision =
-            ApprovalPolicy::default().decide(&call(tool.name, json!({})), place(), &|_| false).decision;
+            ApprovalPolicy::default().decide(&call(tool.name, json!({})), site(), &|_| false).decision;
         assert_eq!(
             decision == Allow,
             ["read", "list", "glob", "search"].contains(&tool.name),
@@ -75,7 +75,7 @@ fn the_strictest_matching_rule_wins() {
             let mut backwards = policy(mode, rules.clone());
             backwards.rules.reverse();
             for policy in [policy(mode, rules.clone()), backwards] {
-                let decision = policy.decide(&call(name, input.clone()), place(), &|_| false).decision;
+                let decision = policy.decide(&call(name, input.clone()), site(), &|_| false).decision;
                 assert_eq!(json!(decision), json!(expected), "{name} {input} {mode:?}");
             }
         }
@@ -116,20 +116,20 @@ fn remembered_calls_match_exactly_and_override_no_deny_rule() {
     let exact = call("shell", json!({"command": "make && ./run"}));
     let known = fingerprint(&exact, "project", tools::VERSION);
     let remembered = |name: &Fingerprint| *name == known;
-    let check = |policy: &ApprovalPolicy, call: &Call, place: CallSite<'_>, expected: Decision| {
-        assert_eq!(policy.decide(call, place, &remembered).decision, expected, "{call:?} {policy:?}");
+    let check = |policy: &ApprovalPolicy, call: &Call, site: CallSite<'_>, expected: Decision| {
+        assert_eq!(policy.decide(call, site, &remembered).decision, expected, "{call:?} {policy:?}");
     };
     let usual = ApprovalPolicy::default();
-    check(&usual, &exact, place(), Decision::Allow);
-    check(&usual, &Call { id: "2".into(), ..exact.clone() }, place(), Decision::Allow);
-    check(&usual, &exact, CallSite { project: "other", ..place() }, Decision::Ask);
-    check(&usual, &call("shell", json!({"command": "make && ./run "})), place(), Decision::Ask);
-    check(&usual, &call("shell", json!({"command": "make && ./run", "timeout": 1})), place(), Decision::Ask);
-    check(&policy(ApprovalMode::Deny, json!([])), &exact, place(), Decision::Deny);
+    check(&usual, &exact, site(), Decision::Allow);
+    check(&usual, &Call { id: "2".into(), ..exact.clone() }, site(), Decision::Allow);
+    check(&usual, &exact, CallSite { project: "other", ..site() }, Decision::Ask);
+    check(&usual, &call("shell", json!({"command": "make && ./run "})), site(), Decision::Ask);
+    check(&usual, &call("shell", json!({"command": "make && ./run", "timeout": 1})), site(), Decision::Ask);
+    check(&policy(ApprovalMode::Deny, json!([])), &exact, site(), Decision::Deny);
     check(
         &policy(ApprovalMode::Ask, json!([{"command": "make", "decision": "deny"}])),
         &exact,
-        place(),
+        site(),
         Decision::Deny,
     );
 }

@@ -88,7 +88,9 @@ impl Anthropic {
             "content_block_start" => self.begin(parsed.index, parsed.content_block, assembly)?,
             "content_block_delta" => {
                 let place = self.place(parsed.index)?;
-                let piece = parsed.delta.ok_or_else(|| DecodeError::protocol("a delta without a delta"))?;
+                let piece = parsed
+                    .delta
+                    .ok_or_else(|| DecodeError::protocol("a content_block_delta without its delta"))?;
                 more(place, piece, assembly)?;
             }
             "content_block_stop" => {

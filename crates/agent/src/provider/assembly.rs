@@ -175,7 +175,7 @@ impl Assembly {
         self.grow(piece.len())?;
         match &mut self.blocks[block].kind {
             Kind::Thinking { signature } => signature.push_str(piece),
-            _ => return Err(DecodeError::protocol("a signature on what is no thought")),
+            _ => return Err(DecodeError::protocol("a signature on a block that is not thinking")),
         }
         Ok(())
     }

@@ -148,7 +148,7 @@ pub enum ProviderChoice {
     Named(String),
     /// The only one with a key in the environment.
     Found(&'static str),
-    /// None was named, and there is not exactly one key: choosing one of several would be a guess.
+    /// No provider is configured, and there is not exactly one key to choose it by.
     Offline {
         /// Providers with a key.
         found: Vec<&'static str>,
@@ -197,7 +197,7 @@ pub enum ResolveError {
     },
     /// No model.
     #[error(
-        "no model of {provider} is named; choose one with the setting model, or list them in providers.{provider}.models"
+        "no model of {provider} is selected; choose one with the setting `model`, or list them in providers.{provider}.models"
     )]
     NoModel {
         /// The provider.

@@ -81,7 +81,7 @@ impl Decoder {
         if !self.assembly.has_stopped() {
             self.flush();
             self.assembly.take_deltas().into_iter().for_each(on);
-            let message = "the stream ended in the middle of the answer; what came is kept";
+            let message = "the stream ended before the answer was complete; the partial answer is kept";
             return Err(CallError::new(Fault::Cut, message).keeping(self.partial()));
         }
         self.assembly.end_all();
@@ -98,7 +98,7 @@ impl Decoder {
     /// Adds text that was buffered as the possible start of a tag.
     fn flush(&mut self) {
         if let State::Chat(chat) = &mut self.state {
-            // If the answer has no room for it, the text is lost.
+            // If the answer is full, the text is lost.
             let _ = chat.flush(&mut self.assembly);
         }
     }
@@ -129,16 +129,19 @@ fn failure(event: &Event) -> Option<DecodeError> {
 pub(super) fn error(broken: DecodeError) -> CallError {
     match broken {
         DecodeError::Protocol(what) => {
-            CallError::new(Fault::Protocol, format!("the stream makes no sense: {what}"))
+            CallError::new(Fault::Protocol, format!("the stream is invalid: {what}"))
         }
         DecodeError::TooLarge => {
             let most = super::ANSWER_BYTES >> 20;
-            CallError::new(Fault::TooLarge, format!("the answer has more than {most} MiB; what fits is kept"))
+            CallError::new(
+                Fault::TooLarge,
+                format!("the answer has more than {most} MiB; the rest was dropped"),
+            )
         }
         DecodeError::Server { status, kind, message } => {
             let fault = status::fault(status, &kind, &message);
             let text = if message.is_empty() { kind } else { message };
-            let text = if text.is_empty() { "An error without words".to_owned() } else { text };
+            let text = if text.is_empty() { "An error without a message".to_owned() } else { text };
             let text = status::sentence(&text, status);
             let text = format!("{text} The server reported this in the middle of the answer.");
             CallError { status: Some(status), ..CallError::new(fault, text) }

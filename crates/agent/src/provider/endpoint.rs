@@ -71,7 +71,7 @@ pub enum EndpointError {
         reason: String,
     },
     /// The key cannot be sent.
-    #[error("the key for {provider} has characters that no key has; {hint}")]
+    #[error("the key for {provider} contains characters that are invalid in a key; {hint}")]
     Key {
         /// The provider.
         provider: String,
@@ -146,7 +146,7 @@ impl Endpoint {
             return Err(bad("it must begin with https:// or http://".to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad("a name and a password do not belong there".to_owned()));
+            return Err(bad("it must not contain a name or a password".to_owned()));
         }
         if let Some(path) = self.platform.path(self.wire, &self.model) {
             let begin = url.path().trim_end_matches('/').to_owned();

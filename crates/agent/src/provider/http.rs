@@ -220,7 +220,8 @@ async fn stream(
             return Err(decoder::error(status::reported(&body)));
         }
         let excerpt = status::shorten(&body);
-        let message = format!("{}: {kind} came where a stream was asked for: {excerpt}", endpoint.provider);
+        let message =
+            format!("{}: expected a stream of events, but received {kind}: {excerpt}", endpoint.provider);
         return Err(CallError::new(Fault::Protocol, message));
     }
     read(response, endpoint, decoder, on).await
@@ -246,7 +247,7 @@ async fn read(
         let arrived = match timeout(idle_limit, response.chunk()).await {
             // A complete answer needs no clean end of the stream.
             Err(_) | Ok(Err(_)) if decoder.is_whole() => return Ok(()),
-            Err(_) => return Err(stalled("nothing more came", endpoint.timeouts.stall)),
+            Err(_) => return Err(stalled("no more data arrived", endpoint.timeouts.stall)),
             Ok(Err(error)) => {
                 let message = format!("the connection to {} broke: {}", endpoint.provider, causes(&error));
                 return Err(CallError::new(Fault::Network, message));
@@ -375,8 +376,8 @@ fn stalled(what: &str, waited: Duration) -> CallError {
 fn unreachable(endpoint: &Endpoint, loopback: bool, error: &reqwest::Error) -> CallError {
     let provider = &endpoint.provider;
     let advice = match (error.is_connect(), loopback) {
-        (true, true) => format!("is the server of {provider} running at {}?", endpoint.base_url),
-        (true, false) => "is there a network?".to_owned(),
+        (true, true) => format!("check that the server of {provider} is running at {}", endpoint.base_url),
+        (true, false) => "check the network connection".to_owned(),
         (false, _) => "the connection broke".to_owned(),
     };
     let message = format!("{provider} cannot be reached; {advice} ({})", causes(error));

@@ -37,7 +37,7 @@ pub struct KeyStore {
 /// Where a key is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// In the system keyring.
     Keyring,
     /// In a file that only its owner can read.
@@ -51,7 +51,7 @@ pub enum KeyStoreError {
     #[error("there is no folder for keys; set HOME, or RETAKE_CONFIG to the path of a configuration file")]
     NoFolder,
     /// Other users can read the file.
-    #[error("others can read {}; close it with: chmod 600 {}", path.display(), path.display())]
+    #[error("other users can read {}; run: chmod 600 {}", path.display(), path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum KeyStoreError {
     },
     /// The keyring does not respond.
     #[error(
-        "the keyring gave no key for {provider} ({reason}); unlock it, or run `retake keys set {provider}` again"
+        "the keyring returned no key for {provider} ({reason}); unlock it, or run `retake keys set {provider}` again"
     )]
     Keyring {
         /// The provider.
@@ -83,8 +83,8 @@ pub enum KeyStoreError {
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum StoredKey {
-    Here { key: String },
-    Elsewhere(String),
+    Plain { key: String },
+    InKeyring(String),
 }
 
 type StoredKeys = BTreeMap<String, StoredKey>;
@@ -114,64 +114,64 @@ impl KeyStore {
     }
 
     /// The providers with a stored key, and where each key is.
-    pub fn list(&self) -> Result<BTreeMap<String, KeyPlace>, KeyStoreError> {
-        let place = |noted: &StoredKey| match noted {
-            StoredKey::Here { .. } => KeyPlace::File,
-            StoredKey::Elsewhere(_) => KeyPlace::Keyring,
+    pub fn list(&self) -> Result<BTreeMap<String, KeyLocation>, KeyStoreError> {
+        let location = |noted: &StoredKey| match noted {
+            StoredKey::Plain { .. } => KeyLocation::File,
+            StoredKey::InKeyring(_) => KeyLocation::Keyring,
         };
-        Ok(self.read()?.iter().map(|(name, noted)| (name.clone(), place(noted))).collect())
+        Ok(self.read()?.iter().map(|(name, noted)| (name.clone(), location(noted))).collect())
     }
 
     /// The key of a provider, if one is stored.
     pub fn get(&self, provider: &str) -> Result<Option<Secret>, KeyStoreError> {
         match self.read()?.get(provider) {
             None => Ok(None),
-            Some(StoredKey::Here { key }) => Ok(Some(Secret::new(key))),
-            Some(StoredKey::Elsewhere(_)) => {
+            Some(StoredKey::Plain { key }) => Ok(Some(Secret::new(key))),
+            Some(StoredKey::InKeyring(_)) => {
                 let failed =
                     |reason: String| KeyStoreError::Keyring { provider: provider.to_owned(), reason };
                 let keyring =
-                    self.keyring.as_ref().ok_or_else(|| failed("no keyring is found here".to_owned()))?;
+                    self.keyring.as_ref().ok_or_else(|| failed("no keyring was found".to_owned()))?;
                 keyring.get(provider).map(Some).map_err(failed)
             }
         }
     }
 
     /// Stores the key of a provider: in the keyring if it accepts the key, otherwise in the file.
-    pub fn set(&self, provider: &str, key: &Secret) -> Result<KeyPlace, KeyStoreError> {
+    pub fn set(&self, provider: &str, key: &Secret) -> Result<KeyLocation, KeyStoreError> {
         if !key.is_usable() {
             return Err(KeyStoreError::NotAKey);
         }
         let mut notes = self.read()?;
         // A machine without a keyring session may have the program, but no service that responds to it.
         let taken = self.keyring.as_ref().is_some_and(|keyring| keyring.set(provider, key).is_ok());
-        let (noted, place) = if taken {
-            (StoredKey::Elsewhere("keyring".to_owned()), KeyPlace::Keyring)
+        let (noted, location) = if taken {
+            (StoredKey::InKeyring("keyring".to_owned()), KeyLocation::Keyring)
         } else {
-            (StoredKey::Here { key: key.reveal().to_owned() }, KeyPlace::File)
+            (StoredKey::Plain { key: key.reveal().to_owned() }, KeyLocation::File)
         };
         notes.insert(provider.to_owned(), noted);
         self.write(&notes)?;
-        Ok(place)
+        Ok(location)
     }
 
     /// Removes the key of a provider; returns where it was.
-    pub fn remove(&self, provider: &str) -> Result<Option<KeyPlace>, KeyStoreError> {
+    pub fn remove(&self, provider: &str) -> Result<Option<KeyLocation>, KeyStoreError> {
         let mut notes = self.read()?;
-        let place = match notes.remove(provider) {
+        let location = match notes.remove(provider) {
             None => return Ok(None),
-            Some(StoredKey::Here { .. }) => KeyPlace::File,
-            Some(StoredKey::Elsewhere(_)) => {
+            Some(StoredKey::Plain { .. }) => KeyLocation::File,
+            Some(StoredKey::InKeyring(_)) => {
                 let failed =
                     |reason: String| KeyStoreError::Keyring { provider: provider.to_owned(), reason };
                 let keyring =
-                    self.keyring.as_ref().ok_or_else(|| failed("no keyring is found here".to_owned()))?;
+                    self.keyring.as_ref().ok_or_else(|| failed("no keyring was found".to_owned()))?;
                 keyring.remove(provider).map_err(failed)?;
-                KeyPlace::Keyring
+                KeyLocation::Keyring
             }
         };
         self.write(&notes)?;
-        Ok(Some(place))
+        Ok(Some(location))
     }
 
     fn read(&self) -> Result<StoredKeys, KeyStoreError> {

@@ -11,7 +11,7 @@
 //!   say done                  round 3   "done", a summary, the end
 //! ```
 //!
-//! It stores no position: the number of calls since the user's last message tells how many instructions are
+//! It stores no position: the number of calls since the user's last message is the number of instructions that are
 //! done.
 
 pub mod instructions;
@@ -42,7 +42,7 @@ pub struct OfflineRequest<'a> {
     pub attempt: u32,
 }
 
-/// Answers. Calls `on` for every word in order; checks `cancel` between words and while it waits.
+/// Produces the answer. Calls `on` for every word in order; checks `cancel` between words and while it waits.
 pub fn answer(
     request: &OfflineRequest<'_>,
     cancel: &Cancel,
@@ -73,17 +73,17 @@ fn round(request: &OfflineRequest<'_>, cancel: &Cancel, speech: &mut Speech<'_>)
         speech.say(HELP)?;
         return Ok(Stop::EndTurn);
     }
-    let mut looks_only = true;
+    let mut reads_only = true;
     let mut called = false;
     for instruction in remaining(&instructions, since.calls) {
         if let Some((tool, input)) = instruction.call() {
-            looks_only &= instruction.only_looks();
-            if called && !looks_only {
+            reads_only &= instruction.is_read_only();
+            if called && !reads_only {
                 return Ok(Stop::ToolUse);
             }
             speech.call(tool, &input)?;
             called = true;
-            if !looks_only {
+            if !reads_only {
                 return Ok(Stop::ToolUse);
             }
             continue;
@@ -149,7 +149,7 @@ fn wait(seconds: f64, cancel: &Cancel, speech: &mut Speech<'_>) -> Result<(), Ca
 }
 
 fn failure() -> CallError {
-    let message = "the offline assistant failed, as it was told to";
+    let message = "the offline assistant failed, as requested";
     CallError { status: Some(500), ..CallError::new(Fault::Server, message) }
 }
 
@@ -167,7 +167,7 @@ fn summary(instructions: &[Instruction], failed: &[bool], not_understood: &[Stri
     }
     if !not_understood.is_empty() {
         let lines = few(not_understood, not_understood.len());
-        sentences.push(format!("Not understood, as I am only Retake's offline assistant: {lines}."));
+        sentences.push(format!("I am only Retake's offline assistant, and did not understand: {lines}."));
     }
     (!sentences.is_empty()).then(|| sentences.join("\n\n"))
 }
@@ -180,7 +180,7 @@ fn few<T: AsRef<str>>(all: &[T], count: usize) -> String {
 }
 
 /// The answer to all other messages.
-const HELP: &str = "I am Retake's offline assistant: there is no model behind me. I carry out instructions, one on a line:
+const HELP: &str = "I am Retake's offline assistant, not a model. I follow instructions, one per line:
 
     create PATH with TEXT            (or a fenced block below it)
     edit PATH: replace \"OLD\" with \"NEW\"

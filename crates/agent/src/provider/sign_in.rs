@@ -75,7 +75,8 @@ impl SignIn {
                 let token = source.token(connector).await.map_err(|error| error.of(&endpoint.provider))?;
                 let text = format!("Bearer {}", token.reveal());
                 let mut value = HeaderValue::from_str(&text).map_err(|_| {
-                    SignInError::refused("the token has characters that no token has").of(&endpoint.provider)
+                    SignInError::refused("the token contains characters that are invalid in a token")
+                        .of(&endpoint.provider)
                 })?;
                 value.set_sensitive(true);
                 target.headers.insert("authorization", value);

@@ -75,7 +75,7 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
     let fault = fault(status, &kind, &error_text);
     let advice = match fault {
         Fault::Key if status == 403 => {
-            format!("The key may not do this: {key_hint}, or choose another model with --model.")
+            format!("The key has no permission for this: {key_hint}, or choose another model with --model.")
         }
         Fault::Key => format!("The key was refused: {key_hint}."),
         Fault::Billing => format!("The account has no credit left: add some at {provider}."),
@@ -86,12 +86,12 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
             "The conversation is too long for the model: `retake compress` shortens it, or choose a larger model."
                 .to_owned()
         }
-        Fault::Busy if status == 429 => "There are too many requests for now: try again later.".to_owned(),
-        Fault::Busy => "The service is overloaded for now: try again later.".to_owned(),
+        Fault::Busy if status == 429 => "Too many requests: try again later.".to_owned(),
+        Fault::Busy => "The service is overloaded: try again later.".to_owned(),
         Fault::Stalled => "The server waited too long for the request: try again.".to_owned(),
         Fault::Server => "The server failed: try again later.".to_owned(),
         _ if (300..400).contains(&status) => {
-            "The server redirects, which is not followed with a key: set base_url to where it should go."
+            "The server redirects, and requests with a key do not follow redirects: set base_url to the final address."
                 .to_owned()
         }
         _ => "The request was not accepted: `retake trace` shows it.".to_owned(),
@@ -285,7 +285,7 @@ mod tests {
             Fault::Key,
             "acme: bad key [401]. The key was refused: set ACME_KEY.",
         );
-        check(403, "", Fault::Key, "may not");
+        check(403, "", Fault::Key, "no permission");
         check(
             404,
             r#"{"error":"no such model"}"#,
@@ -341,7 +341,7 @@ mod tests {
         }
         check(400, r#"{"message":"what"}"#, Fault::Refused, "acme: what [400]. ");
         check(429, r#"{"error":{"code":"insufficient_quota","message":"x"}}"#, Fault::Billing, "credit");
-        check(429, "", Fault::Busy, "too many");
+        check(429, "", Fault::Busy, "Too many");
         check(408, "", Fault::Stalled, "waited");
         for status in [500, 502, 504] {
             check(status, "<html><h1>Bad</h1>", Fault::Server, "an HTML page");

@@ -25,32 +25,32 @@ impl StreamReader {
 
     pub(super) fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), CallError> {
         match self {
-            Self::Events(reader) => reader.feed(bytes, events).map_err(garbled),
+            Self::Events(reader) => reader.feed(bytes, events).map_err(decode_error),
             #[cfg(feature = "bedrock")]
-            Self::Frames(reader) => reader.feed(bytes, events).map_err(garbled_frames),
+            Self::Frames(reader) => reader.feed(bytes, events).map_err(frame_error),
         }
     }
 
     pub(super) fn finish(&mut self, events: &mut Vec<Event>) -> Result<(), CallError> {
         match self {
-            Self::Events(reader) => reader.finish().map(|last| events.extend(last)).map_err(garbled),
+            Self::Events(reader) => reader.finish().map(|last| events.extend(last)).map_err(decode_error),
             #[cfg(feature = "bedrock")]
-            Self::Frames(reader) => reader.finish().map_err(garbled_frames),
+            Self::Frames(reader) => reader.finish().map_err(frame_error),
         }
     }
 }
 
 #[cfg(feature = "bedrock")]
-fn garbled_frames(bad: BadFrames) -> CallError {
-    decoder::error(match bad {
+fn frame_error(error: BadFrames) -> CallError {
+    decoder::error(match error {
         BadFrames::Garbled(what) => DecodeError::protocol(what),
         BadFrames::TooLarge => DecodeError::TooLarge,
     })
 }
 
-fn garbled(bad: EventStreamError) -> CallError {
-    decoder::error(match bad {
-        EventStreamError::NotText => DecodeError::protocol(bad.to_string()),
+fn decode_error(error: EventStreamError) -> CallError {
+    decoder::error(match error {
+        EventStreamError::NotText => DecodeError::protocol(error.to_string()),
         EventStreamError::TooLarge => DecodeError::TooLarge,
     })
 }

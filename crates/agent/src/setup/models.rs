@@ -72,8 +72,8 @@ impl Setup {
         models(provider, &self.providers)
     }
 
-    /// Who can be asked, and what is missing for the others. That may run commands which tell keys. Live models come
-    /// from the cache: nothing is sent.
+    /// All providers with their models, and what one lacks that is not ready. May run commands that print keys.
+    /// Live models come from the cache: nothing is sent.
     pub fn models(&self, environment: &ProviderEnvironment<'_>, cache: &LiveCache) -> Models {
         let listed = self.providers().map(|name| {
             let models = self.models_of(name);

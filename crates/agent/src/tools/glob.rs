@@ -16,7 +16,7 @@ use super::{Output, Tool, ToolAccess, ToolError, ToolRun, input};
 pub(super) const TOOL: Tool = Tool {
     name: "glob",
     description: "Find files by name, such as `*.rs` (anywhere below) or `src/**/*.{ts,tsx}`. \
-                  Ignored files are left out.",
+                  Ignored files are not listed.",
     access: ToolAccess::Reads,
     schema: input::schema::<Input>,
     run,
@@ -49,7 +49,7 @@ fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
         Ok(ControlFlow::Continue(()))
     })?;
     if total == 0 {
-        text.push_str("No file has such a name.\n");
+        text.push_str("No file matches.\n");
     }
     if total > most {
         let _ = writeln!(text, "[{total} files; the first {most} are shown. Narrow the pattern.]");

@@ -14,7 +14,7 @@ use super::{Output, Tool, ToolAccess, ToolError, ToolRun, input};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list",
-    description: "List what is in a folder. Folders end with a slash. Ignored files are left out.",
+    description: "List the contents of a folder. Folders end with a slash. Ignored files are not listed.",
     access: ToolAccess::Reads,
     schema: input::schema::<Input>,
     run,
@@ -60,7 +60,7 @@ fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
         Ok(ControlFlow::Continue(()))
     })?;
     if total == 0 {
-        text.push_str("The folder is empty, or all that is in it is ignored.\n");
+        text.push_str("The folder is empty, or everything in it is ignored.\n");
     }
     if total > most {
         let _ = writeln!(text, "[{total} names; the first {most} are shown. List a folder further down.]");

@@ -107,7 +107,7 @@ fn read_lines(
         }
         let length = entry.chars().count() + 1;
         if shown == most || (used + length > limits.text && shown > 0) {
-            let _ = writeln!(text, "[More lines follow. Go on with offset {number}.]");
+            let _ = writeln!(text, "[More lines follow. Continue with offset {number}.]");
             break;
         }
         text.push_str(&entry);
@@ -117,7 +117,7 @@ fn read_lines(
     }
     if shown == 0 {
         return Err(ToolError(format!(
-            "{} has {number} lines, so none from line {first} on.",
+            "{} has {number} lines, so there is no line {first}.",
             one_line(path)
         )));
     }

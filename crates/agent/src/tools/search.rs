@@ -109,7 +109,7 @@ fn run(input: &Value, run: &mut ToolRun<'_>) -> Result<Output, ToolError> {
     if skipped > 0 {
         let _ = writeln!(
             found,
-            "[{} too long to be searched whole; `shell` can]",
+            "[{} too long to search completely; use `shell`]",
             text::count(skipped, "file was", "files were")
         );
     }

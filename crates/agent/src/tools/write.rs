@@ -84,7 +84,7 @@ pub(super) enum ExpectedFile<'a> {
 pub(super) enum WriteError {
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("{0} is a symbolic link. Tools do not write through links, nor over them.")]
+    #[error("{0} is a symbolic link. Tools write neither through links nor over them.")]
     Link(String),
     #[error("{0} is a folder; it cannot be written as a file.")]
     Folder(String),

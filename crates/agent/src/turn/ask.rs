@@ -37,12 +37,12 @@ impl Driver<'_> {
 
     fn verdict(&self, call: &Call) -> Verdict {
         let project = self.runtime.project.to_string();
-        let place = CallSite { directory: &self.runtime.folder, project: &project };
+        let site = CallSite { directory: &self.runtime.folder, project: &project };
         let remembered = |fingerprint: &Fingerprint| {
             self.session.database.is_approved(self.runtime.project, fingerprint.bytes()).unwrap_or(false)
         };
         // If the lookup fails, the user is asked again.
-        self.runtime.approval.decide(call, place, &remembered)
+        self.runtime.approval.decide(call, site, &remembered)
     }
 
     fn ask(&mut self, call: &Call) -> Result<(), TurnError> {

@@ -5,7 +5,7 @@ use retake_model::object::ObjectError;
 use retake_timeline::StoreError;
 use retake_timeline::{ChangeError, FileError, ReadError};
 
-use crate::model_backend::{BackendError, Unattachable};
+use crate::model_backend::{AttachmentError, BackendError};
 
 /// Why a turn could not start or continue. Published steps stay.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum TurnError {
     Gone,
     /// The conversation does not fit into the context window, even after compression.
     #[error(
-        "the conversation has about {tokens} tokens, and {model} takes {window}; `retake compress` makes it \
+        "the conversation has about {tokens} tokens, but {model} accepts only {window}; `retake compress` makes it \
          shorter"
     )]
     TooLong {
@@ -65,7 +65,7 @@ pub enum TurnError {
     NoStartCommit,
     /// The model does not accept an attachment.
     #[error(transparent)]
-    Attachment(#[from] Unattachable),
+    Attachment(#[from] AttachmentError),
     /// The provider cannot be called.
     #[error(transparent)]
     Provider(#[from] BackendError),

@@ -42,13 +42,13 @@ enum RequestOutcome {
     ThoughtsRefused,
 }
 
-/// What arrived for a request.
-enum Received {
+/// The outcome of a request.
+enum CallOutcome {
     Answer(Answer),
     Failure(CallError),
 }
 
-impl Received {
+impl CallOutcome {
     fn as_result(&self) -> Result<&Answer, &CallError> {
         match self {
             Self::Answer(answer) => Ok(answer),
@@ -135,7 +135,7 @@ impl Driver<'_> {
         self.session
             .trace()
             .log(self.runtime.timeline.now(), &TraceRecord::Request { runtime: self.runtime, request })?;
-        let received = self.listen(request, entry)?;
+        let received = self.receive(request, entry)?;
         let millis = began.elapsed().as_millis() as u64;
         self.session.trace().log(
             self.runtime.timeline.now(),
@@ -144,21 +144,21 @@ impl Driver<'_> {
         let partial = self.session.record.partial.take().is_some();
         let kept = self.session.record.state.take().is_some() || partial;
         let asked = match received {
-            Received::Answer(mut answer) => {
+            CallOutcome::Answer(mut answer) => {
                 let limit = stops::output_limit(&request.body);
                 stops::mark_cut_call(&mut answer, limit);
                 self.record_answer((entry, request), &answer, limit)?;
                 RequestOutcome::Done
             }
-            Received::Failure(error)
+            CallOutcome::Failure(error)
                 if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() =>
             {
                 RequestOutcome::TooLong(Fault::from(&error))
             }
-            Received::Failure(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {
+            CallOutcome::Failure(error) if request.trail.omitted.is_none() && error.refuses_thoughts() => {
                 RequestOutcome::ThoughtsRefused
             }
-            Received::Failure(error) => {
+            CallOutcome::Failure(error) => {
                 self.record_failure(Some((entry, request)), error)?;
                 RequestOutcome::Done
             }
@@ -210,7 +210,7 @@ impl Driver<'_> {
     }
 
     /// Reads the answer to its end.
-    fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Received, TurnError> {
+    fn receive(&mut self, request: &Request, entry: EntryId) -> Result<CallOutcome, TurnError> {
         let began = self.runtime.timeline.now();
         let (sender, receiver) = mpsc::sync_channel::<Delta>(PIECES);
         let cancel = self.cancel.clone();
@@ -221,7 +221,7 @@ impl Driver<'_> {
             let cancel = &cancel;
             let call = scope.spawn(move || {
                 runtime.backend.answer(request, cancel, &mut |delta| {
-                    // The receiver is gone if the turn failed.
+                    // If the turn failed, there is no receiver.
                     let _ = sender.send(delta);
                 })
             });
@@ -258,7 +258,7 @@ impl Driver<'_> {
             }
             let answer = call.join().unwrap_or_else(|_| Err(panicked()));
             listening?;
-            Ok(answer.map_or_else(Received::Failure, Received::Answer))
+            Ok(answer.map_or_else(CallOutcome::Failure, CallOutcome::Answer))
         })
     }
 

@@ -74,8 +74,7 @@ impl CallFailures {
                 capitalized(&cut_words(limit, "the tool call was"))
             ),
             (Some(BrokenCalls::Malformed(_)), true) => {
-                "The model made the same malformed tool call twice in a row. Say it differently, or choose another \
-                 model with --model."
+                "The model made the same malformed tool call twice in a row. Rephrase the prompt, or choose another model with --model."
                     .to_owned()
             }
             _ => return None,
@@ -114,7 +113,7 @@ pub(super) fn stop_words(answer: &Answer, limit: Option<u64>) -> Option<String> 
     match &answer.stop {
         Stop::MaxTokens if answer.stop_detail.is_none() && thought_only => Some(cut_thought(answer, limit)),
         Stop::MaxTokens if answer.stop_detail.is_none() => Some(cut_words(limit, "").trim().to_owned()),
-        Stop::EndTurn if thought_only => Some("the model answered with reasoning alone".to_owned()),
+        Stop::EndTurn if thought_only => Some("the answer contained only reasoning".to_owned()),
         Stop::EndTurn | Stop::ToolUse => None,
         Stop::MaxTokens | Stop::Refusal | Stop::Other(_) => answer.stop_detail.clone(),
     }
@@ -154,10 +153,9 @@ pub(super) fn nothing_said(answer: &Answer, limit: Option<u64>, attempt: u32) ->
                 again,
             )
         }
-        (Stop::EndTurn | Stop::ToolUse, _) => fault(
-            "The model answered with nothing. `retake resume` asks again.".to_owned(),
-            attempt < EMPTY_ATTEMPTS,
-        ),
+        (Stop::EndTurn | Stop::ToolUse, _) => {
+            fault("The answer was empty. `retake resume` asks again.".to_owned(), attempt < EMPTY_ATTEMPTS)
+        }
     })
 }
 
@@ -165,7 +163,7 @@ pub(super) fn nothing_said(answer: &Answer, limit: Option<u64>, attempt: u32) ->
 fn cut_thought(answer: &Answer, limit: Option<u64>) -> String {
     let used = reasoning_tokens(answer)
         .map_or_else(String::new, |count| format!(" (reasoning took {count} tokens)"));
-    format!("{} before it said anything{used}", cut_words(limit, "").trim())
+    format!("{} before any text{used}", cut_words(limit, "").trim())
 }
 
 fn cut_words(limit: Option<u64>, what: &str) -> String {
@@ -219,7 +217,7 @@ mod tests {
         check(Stop::Refusal, None, "no reason", false);
         check(Stop::Other("OTHER".to_owned()), None, "(OTHER)", false);
         check(Stop::Other(MALFORMED_CALL.to_owned()), Some("bad"), "bad", true);
-        check(Stop::EndTurn, None, "with nothing", true);
+        check(Stop::EndTurn, None, "was empty", true);
         let reply = Answer { blocks: vec![Block::of_text("x")], stop: Stop::Refusal, ..Answer::default() };
         assert!(nothing_said(&reply, None, 1).is_none());
     }

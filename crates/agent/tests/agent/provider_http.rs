@@ -104,7 +104,7 @@ fn an_error_status_becomes_an_error_with_an_action() {
         "scripted: Incorrect key [key] [401]. The key was refused: set SCRIPTED_KEY.",
     );
     check(Script::status(404, ""), Fault::NotFound, None, "scripted-1");
-    check(Script::status(429, "{}").with_header("retry-after", "7"), Fault::Busy, Some(7), "too many");
+    check(Script::status(429, "{}").with_header("retry-after", "7"), Fault::Busy, Some(7), "Too many");
     check(Script::status(429, "{}").with_header("retry-after-ms", "2500"), Fault::Busy, Some(2), "");
     check(Script::status(529, "{}"), Fault::Busy, None, "overloaded");
     check(Script::status(500, &"x".repeat(1 << 20)), Fault::Server, None, "xxx");
@@ -160,8 +160,8 @@ fn a_response_that_is_not_a_stream_is_detected() {
         assert_eq!(error.fault, Fault::Protocol);
         assert!(error.message.contains(words), "{}", error.message);
     };
-    check("application/json; charset=utf-8", r#"{"choices":[]}"#, "JSON came");
-    check("text/html", "<html>", "a web page came");
+    check("application/json; charset=utf-8", r#"{"choices":[]}"#, "received JSON");
+    check("text/html", "<html>", "received a web page");
     let script = Script::status(200, r#"{"error":{"code":429,"message":"Slow down."}}"#);
     let error =
         one(Wire::Chat, script.with_header("content-type", "application/json")).expect_err("a report");
@@ -178,7 +178,7 @@ fn a_silent_server_times_out() {
         .expect_err("nobody");
     assert_eq!((error.fault, error.retryable), (Fault::Network, false));
     assert!(
-        error.message.contains("is the server of scripted running at http://127.0.0.1:1?"),
+        error.message.contains("the server of scripted is running at http://127.0.0.1:1 "),
         "{}",
         error.message
     );

@@ -236,7 +236,7 @@ fn a_sealed_path_is_restored_by_name_and_an_unknown_revision_is_refused() {
     assert_eq!(world.read(".env").as_deref(), Some(OLD));
     assert!(world.read("local.json").is_some_and(|text| text.contains("9090")), "only that path");
     let refused = restore(before_it_was_sealed, ".env").expect_err("its bytes are not known there");
-    assert!(matches!(refused, FileError::NotSealedThere(_)), "{refused}");
+    assert!(matches!(refused, FileError::NotSealedAtVersion(_)), "{refused}");
     assert_eq!(world.read(".env").as_deref(), Some(OLD));
 }
 

@@ -156,5 +156,5 @@ fn a_local_server_that_is_not_running_is_not_retried() {
         .expect("the turn runs");
     assert_eq!(outcome.how, TurnEnd::Failed);
     assert!(!witness.events.iter().any(|event| matches!(event, TurnEvent::Retrying { .. })));
-    assert!(outcome.message.expect("a message").contains("running at http://127.0.0.1:1?"));
+    assert!(outcome.message.expect("a message").contains("is running at http://127.0.0.1:1"));
 }

@@ -70,8 +70,7 @@ pub(super) fn login(
     now: Timestamp,
 ) -> Result<String, Problem> {
     if !runtime_database.use_ticket(&hash_under(ticket, &token), now)? {
-        let detail = "the link was used already, is older than ten minutes, or was made under another token; \
-                      `retake serve link` makes a new one";
+        let detail = "the link was used already, is older than ten minutes, or belongs to an earlier token; `retake serve link` prints a new one";
         return Err(Problem::new(Code::Unauthorized, detail));
     }
     let cookie = secret().map_err(|error| Problem::new(Code::Internal, error))?;

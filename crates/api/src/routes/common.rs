@@ -149,8 +149,11 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         move_options: MoveOptions,
     ) -> Result<Preview, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.agent.setup.files.as_ref(), take);
-        Ok(service.timeline.recover_and_plan(thread, request, caller, move_options, place)?.into_preview())
+        let folder_options = (service.agent.setup.files.as_ref(), take);
+        Ok(service
+            .timeline
+            .recover_and_plan(thread, request, caller, move_options, folder_options)?
+            .into_preview())
     }
 
     /// Executes a request in the project's folder, or in the worktree of the named take.
@@ -161,8 +164,8 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         move_options: MoveOptions,
     ) -> Result<PlanOutcome, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.agent.setup.files.as_ref(), take);
-        Ok(service.timeline.perform(thread, request, caller, move_options, place)?)
+        let folder_options = (service.agent.setup.files.as_ref(), take);
+        Ok(service.timeline.perform(thread, request, caller, move_options, folder_options)?)
     }
 
     /// Makes a change that may switch the active take and its files.

@@ -401,8 +401,8 @@ fn save_with_files<P, Q, B>(
     thread: ThreadId,
     name: String,
 ) -> Result<Answer<ChangeOutcome>, Problem> {
-    let place = (call.service.agent.setup.files.as_ref(), None);
-    let done = call.service.timeline.save(thread, name, call.caller(thread)?, place)?;
+    let folder_options = (call.service.agent.setup.files.as_ref(), None);
+    let done = call.service.timeline.save(thread, name, call.caller(thread)?, folder_options)?;
     let version = done.version;
     Ok(Answer::at(done, version))
 }

@@ -48,10 +48,10 @@ async fn logout(auth: Arc<Auth>, request: Request) -> Response<Body> {
     with_cookie(redirect("/"), &format!("{cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }
 
-fn redirect(place: &'static str) -> Response<Body> {
+fn redirect(address: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
-    response.headers_mut().insert(LOCATION, HeaderValue::from_static(place));
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static(address));
     response
 }
 

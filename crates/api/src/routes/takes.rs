@@ -166,7 +166,7 @@ fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeAnswer>, Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BranchQuery {
-    /// The take to branch from; the active one by default.
+    /// The source take; the active one by default.
     take: Option<TakeId>,
     /// Preview the change path by path, without making it.
     #[serde(default)]

@@ -52,7 +52,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "Set who may see a thread on a hub",
             "Omitted fields do not change. There is no hub yet; a private thread will never be sent \
-             to one. Turns send it to the provider of the model all the same. Not part of history: undo, redo, jump and reset do not change it.",
+             to one. Turns still send it to the provider of the model. Not part of history: undo, redo, jump and reset do not change it.",
         ),
         post("/v1/threads/{thread}/current", work_on).about(
             GROUP,

@@ -39,7 +39,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         post("/v1/threads/{thread}/turns", begin).answers_accepted().about(
             GROUP,
             "Start a turn",
-            "Responds when the prompt is on disk; the turn continues in this server and sends `/v1/events`. The whole turn, \
+            "Responds when the prompt is on disk; the turn continues in this server, and its events arrive on `/v1/events`. The whole turn, \
              with its file changes, is one undo step. A take other than the active one needs a worktree.",
         ),
         post("/v1/threads/{thread}/retry", retry).answers_accepted().about(
@@ -108,10 +108,11 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         let settings = reader.settings(thread).effective()?;
         drop(reader);
         let environment = service.projects.environment(home);
-        let place = service.agent.setup.place(timeline, thread, take, self.who.actor.clone(), environment)?;
+        let turn =
+            service.agent.setup.turn_context(timeline, thread, take, self.who.actor.clone(), environment)?;
         let runtime = service.agent.setup.runtime(
             timeline,
-            &place,
+            &turn,
             &settings,
             overrides,
             &(service.agent.provider_environment)(),

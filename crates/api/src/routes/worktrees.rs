@@ -109,12 +109,14 @@ fn open(call: &Call<'_, TakePath, DryRunQuery, AddBody>) -> Result<Answer<AddedW
     let folder = folder.ok_or_else(|| Problem::refused("`folder` must be an absolute path"))?;
     let caller = Caller { expected: None, ..call.caller(thread)? };
     let request = PlanRequest::OpenWorktree { take: take.id, folder };
-    let (timeline, move_options, place) = (&service.timeline, MoveOptions::default(), (Some(options), None));
+    let (timeline, move_options, folder_options) =
+        (&service.timeline, MoveOptions::default(), (Some(options), None));
     let (opened, preview) = if dry_run {
-        let preview = timeline.recover_and_plan(thread, request, caller, move_options, place)?.into_preview();
+        let preview =
+            timeline.recover_and_plan(thread, request, caller, move_options, folder_options)?.into_preview();
         (preview.opened()?, Some(preview))
     } else {
-        (timeline.perform(thread, request, caller, move_options, place)?.into_opened()?, None)
+        (timeline.perform(thread, request, caller, move_options, folder_options)?.into_opened()?, None)
     };
     Ok(Answer::of(AddedWorktree { folder: opened, dry_run, preview }))
 }
@@ -159,14 +161,16 @@ fn close(call: &Call<'_, TakePath, DryRunQuery, RemoveBody>) -> Result<Answer<Re
     let (path, dry_run, remove) = (path_to_text(&folder.path), call.query.dry_run, call.body.remove);
     let caller = Caller { expected: None, ..call.caller(*thread)? };
     let request = PlanRequest::CloseWorktree { folder: Box::new(folder), remove };
-    let (timeline, move_options, place) = (&service.timeline, MoveOptions::default(), (Some(options), None));
+    let (timeline, move_options, folder_options) =
+        (&service.timeline, MoveOptions::default(), (Some(options), None));
     let (recorded, gone, preview) = if dry_run {
         let preview =
-            timeline.recover_and_plan(*thread, request, caller, move_options, place)?.into_preview();
+            timeline.recover_and_plan(*thread, request, caller, move_options, folder_options)?.into_preview();
         let gone = matches!(preview.worktree, Some(WorktreePreview::Close { gone: true, .. }));
         (None, gone, Some(preview))
     } else {
-        let closed = timeline.perform(*thread, request, caller, move_options, place)?.into_closed()?;
+        let closed =
+            timeline.perform(*thread, request, caller, move_options, folder_options)?.into_closed()?;
         let recorded = closed.map(|closed| closed.recorded);
         let gone = recorded.is_none();
         (recorded, gone, None)

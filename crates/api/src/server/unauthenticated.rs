@@ -6,7 +6,7 @@
 //!                     └── expired, or the oldest when the limit is reached ──► closed
 //! ```
 //!
-//! A client that opens connections without sending requests thus blocks only clients like itself.
+//! A client that opens connections without sending requests blocks only other clients without a credential.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,12 +59,12 @@ impl Connection {
 }
 
 /// All connections without a credential, oldest first.
-pub(super) struct Unauthenticated {
+pub(super) struct UnauthenticatedConnections {
     most: usize,
     open: Mutex<VecDeque<Connection>>,
 }
 
-impl Unauthenticated {
+impl UnauthenticatedConnections {
     pub(super) fn new(most: usize) -> Self {
         Self { most, open: Mutex::default() }
     }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_oldest_unauthenticated_connection_is_closed_first() {
-        let all = Unauthenticated::new(2);
+        let all = UnauthenticatedConnections::new(2);
         let closed = |connection: &Connection| {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");

@@ -64,7 +64,7 @@ fn a_document_is_attached_like_a_picture_and_refused_for_models_without_support(
     assert_eq!(client.get(&at("draft")).done()["pictures"][0]["media"], "application/pdf");
     let turn = json!({"prompt": "What is in it?", "pictures": [DOCUMENT], "provider": "mine"});
     let refused = client.post(&at("turns"), &turn).refused(422, "refused");
-    assert!(refused.to_string().contains("takes no PDF documents"), "{refused}");
+    assert!(refused.to_string().contains("does not accept PDF documents"), "{refused}");
     assert_eq!(client.entries(&thread), Vec::<Value>::new(), "nothing was begun");
 }
 

@@ -33,7 +33,7 @@ impl Server {
             Command::new(std::env::current_exe()?).arg(which).arg(folder).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-        let (address, token) = line.trim().split_once(' ').ok_or("the server said nothing")?;
+        let (address, token) = line.trim().split_once(' ').ok_or("the server printed nothing")?;
         Ok(Self { child, address: address.parse()?, token: token.to_owned() })
     }
 }

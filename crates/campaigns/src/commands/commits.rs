@@ -36,7 +36,7 @@ impl Commits {
                 "{}",
                 match timeline.change(thread, add, Caller::human()) {
                     Ok(_) => "done",
-                    Err(ChangeError::Store(StoreError::Unsure)) => "unsure",
+                    Err(ChangeError::Store(StoreError::OutcomeUnknown)) => "unsure",
                     Err(ChangeError::Store(StoreError::Poisoned)) => "poisoned",
                     Err(_) => "failed",
                 }

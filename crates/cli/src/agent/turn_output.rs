@@ -72,7 +72,7 @@ impl<'context> TurnOutput<'context> {
     /// A hint for the end of the turn, if calls were denied.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         self.refused.then_some(
-            "Some calls were denied because nobody could be asked; pass `--approve edits` or `--approve all`.",
+            "Some calls were denied, because the session is not interactive; pass `--approve edits` or `--approve all`.",
         )
     }
 

@@ -39,7 +39,7 @@ undo, redo, jump or restore. Comparing with the folder records your changes in i
 Renamed files are detected. Files above 16 MiB or 400,000 lines are not compared line by line. Control characters are \
 escaped.")]
 pub(crate) struct Arguments {
-    /// Revisions to compare [default: your changes since the agent's last change; the folder].
+    /// Revisions to compare [default: the files after the agent's last change, and the folder].
     #[arg(value_name = "REVISION", num_args = 0..=2)]
     revisions: Vec<String>,
     /// Limit to these files and folders.

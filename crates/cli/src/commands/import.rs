@@ -84,8 +84,7 @@ impl Arguments {
         if let Some(version) = answer.imported.restore {
             let id = row.summary.id.short();
             context.note(&format!(
-                "No file was written. `retake restore {version} -t {id}` makes the project folder the files of the thread, \
-                 after it has recorded what is there."
+                "No file was written. `retake restore {version} -t {id}` replaces the files in the project folder by those of the thread, and records the current ones first."
             ))?;
         }
         note(context, &row)?;

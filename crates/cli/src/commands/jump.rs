@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     to: String,
     #[command(flatten)]
     files: FileFlags,
-    /// Also undo changes whose author is unknown, or that the thread shares with the one it is a copy of.
+    /// Also undo changes whose author is unknown, or that are in the thread of which this one is a copy.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]

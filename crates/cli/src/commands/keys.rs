@@ -5,7 +5,7 @@ mod remove;
 mod set;
 
 use clap::{Args, Subcommand};
-use retake_agent::provider::key_store::{KeyPlace, KeyStore};
+use retake_agent::provider::key_store::{KeyLocation, KeyStore};
 use serde::Serialize;
 
 use super::defaulted::WithDefault;
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List the providers that a key is stored for (this is the default).
+    /// List providers with a stored key (the default command).
     #[command(visible_alias = "ls")]
     List(list::Arguments),
     /// Store the key of a provider.
@@ -55,9 +55,9 @@ impl Arguments {
 
 /// A key, without the key.
 #[derive(Serialize)]
-struct Stored {
+struct StoredKey {
     provider: String,
-    place: KeyPlace,
+    location: KeyLocation,
 }
 
 fn store() -> Result<KeyStore, Failure> {
@@ -65,10 +65,10 @@ fn store() -> Result<KeyStore, Failure> {
 }
 
 /// Where a key is, to a person.
-fn place_name(place: KeyPlace, store: &KeyStore) -> String {
-    match place {
-        KeyPlace::Keyring => "the keyring of the system".to_owned(),
-        KeyPlace::File => store.file().display().to_string(),
+fn location_name(location: KeyLocation, store: &KeyStore) -> String {
+    match location {
+        KeyLocation::Keyring => "the keyring of the system".to_owned(),
+        KeyLocation::File => store.file().display().to_string(),
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn unknown_provider(name: &str) -> Failure {
     Failure::new(
         Code::NotFound,
         format!(
-            "there is no provider {name:?}; `retake models` lists those there are, and [providers.{name}] in the configuration adds one"
+            "there is no provider {name:?}; `retake models` lists all providers, and [providers.{name}] in the configuration adds one"
         ),
     )
 }

@@ -106,8 +106,8 @@ fn what(item: &FileLogItem, asked: &RootPath) -> String {
     match (&item.from, &item.to) {
         (Some(from), _) => format!("renamed from {from}"),
         (_, Some(to)) => format!("renamed to {to}"),
-        _ if item.path != *asked => format!("{} {}", change_label(item.happened), item.path),
-        _ => change_label(item.happened).to_owned(),
+        _ if item.path != *asked => format!("{} {}", change_label(item.change), item.path),
+        _ => change_label(item.change).to_owned(),
     }
 }
 

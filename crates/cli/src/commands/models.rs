@@ -46,7 +46,7 @@ impl Arguments {
         let answer = if self.refresh {
             // The store comes first: a folder with something else in it does not become one.
             context.timeline()?;
-            // Whoever asks about one provider does not want the others to be asked.
+            // A request about one provider contacts no others.
             let answer = setup.refreshed_models(&around, &mut cache, self.provider.as_deref(), WAIT);
             cache.write()?;
             answer

@@ -33,13 +33,15 @@ Examples:
   retake redact --text sk-live-123456 --dry-run
   pass show api-key | retake redact --text-file - --yes      keeps the secret out of the shell history
 
-Without --text, every version of the entry is destroyed in every thread that has it and replaced by \"[redacted]\". With \
---text, every version of any entry that contains the text is destroyed too, in all threads, including answers and tool \
+Without --text, every version of the entry is destroyed in every thread that has it, and replaced by \"[redacted]\". A \
+deleted entry can be named by its full id.
+
+With --text, every version of any entry that contains the text is destroyed, in all threads, including answers and tool \
 calls. The text is also removed from titles, drafts, names, file lists, shared settings, sent requests, remembered \
-approvals and the trace; affected operations are rewritten. Captured files and the names and \
-paths of folders are kept, and sealed files are encrypted. The answer lists every place in the store that still contains the text, including compressed content and backups. \
-Refused while a turn runs in the thread. Cannot be undone. If interrupted, run the command again to finish it. A deleted \
-entry can be named by its full id.")]
+approvals and the trace; affected operations are rewritten. Captured and sealed files and the paths of folders are not \
+changed. The answer lists every place in the store that still contains the text, including compressed content and backups.
+
+This cannot be undone, and is refused while a turn runs in the thread. If it is interrupted, run the command again.")]
 pub(crate) struct Arguments {
     /// Entry: number, `last` or id prefix.
     #[arg(required_unless_present_any = ["text", "text_file"])]

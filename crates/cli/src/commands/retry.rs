@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// How to handle a file whose later changes cannot be merged.
     #[arg(long, value_parser = choice::<OnConflict>(), default_value = "keep", value_name = "HOW")]
     conflicts: OnConflict,
-    /// Also undo changes whose author is unknown, or that the thread shares with the one it is a copy of.
+    /// Also undo changes whose author is unknown, or that are in the thread of which this one is a copy.
     #[arg(long)]
     shared: bool,
     #[command(flatten)]

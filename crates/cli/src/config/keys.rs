@@ -153,7 +153,7 @@ pub(crate) const KEYS: [Key; 24] = [
         name: "agent.attempts",
         value_type: ValueType::Number,
         default: Some("5"),
-        purpose: "how often a failed model call is tried",
+        purpose: "how many times a model call is tried",
     },
     Key {
         name: "agent.rounds",

@@ -71,7 +71,7 @@ impl Context {
         self.answer(value, text).map_err(|failure| self.not_written(failure, value))
     }
 
-    /// The failure to write the answer of a command that was carried out. Nobody should repeat it because of that.
+    /// The failure to write the answer of a command that was carried out. Repeating the command would execute it twice.
     fn not_written(&self, failure: Failure, answer: &impl Serialize) -> Failure {
         if self.general.effect == Effect::Preview {
             return failure;

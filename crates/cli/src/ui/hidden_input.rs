@@ -9,30 +9,30 @@ use super::signals::Foreground;
 /// Maximum number of bytes to read.
 const MOST: usize = 16 * 1024;
 
-/// Puts the terminal back as it was.
-struct Restored(Termios);
+/// Restores the settings of the terminal when dropped.
+struct RestoreOnDrop(Termios);
 
-impl Drop for Restored {
+impl Drop for RestoreOnDrop {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
     }
 }
 
-/// Asks on the terminal; `None` if the user gave up with Ctrl-C or Ctrl-D.
+/// Asks on the terminal; `None` if the user cancelled with Ctrl-C or Ctrl-D.
 pub(crate) fn read_hidden(question: &str) -> io::Result<Option<String>> {
-    // A signal that ends the program puts the terminal back first.
+    // A signal that ends the program restores the terminal first.
     let foreground = Foreground::begin()?;
     foreground.started(0);
     let before = tcgetattr(io::stdin())?;
     let mut hidden = before.clone();
     // Ctrl-C comes as a character: the terminal is never left without echo.
     hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-    let restored = Restored(before);
+    let terminal = RestoreOnDrop(before);
     tcsetattr(io::stdin(), OptionalActions::Flush, &hidden)?;
     write!(io::stderr(), "{question}")?;
     io::stderr().flush()?;
     let line = read_line(io::stdin().lock());
-    drop(restored);
+    drop(terminal);
     writeln!(io::stderr())?;
     foreground.end();
     line

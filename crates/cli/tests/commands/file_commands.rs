@@ -64,14 +64,14 @@ fn json_output_has_every_field() {
     let diff = sandbox.json(&["diff"]);
     assert_eq!(diff["stat"]["files"], 2);
     let login = &diff["files"][1];
-    assert_eq!((login["path"].as_str(), login["happened"].as_str()), (Some("login.rs"), Some("changed")));
+    assert_eq!((login["path"].as_str(), login["change"].as_str()), (Some("login.rs"), Some("changed")));
     assert_eq!(login["lines"]["added"], 1);
     assert_eq!(login["hunks"][0]["lines"][1]["side"], "added");
     assert_eq!(diff["files"][0]["content"], "binary");
     assert_eq!(diff["to"]["name"], "the folder");
 
     let log = sandbox.json(&["log", "notes.md"]);
-    assert_eq!(log["operations"][0]["happened"], "renamed");
+    assert_eq!(log["operations"][0]["change"], "renamed");
     assert_eq!(log["operations"][0]["from"], "todo.md");
     assert_eq!(log["operations"][0]["actor"]["type"], "agent");
     assert_eq!(log["next"], serde_json::Value::Null);

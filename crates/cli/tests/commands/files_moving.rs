@@ -210,7 +210,7 @@ fn invalid_input_is_refused_with_an_action() {
     check(&["restore", "99"], 3, "versions 1 to");
     check(&["restore", "nothing like it"], 3, "retake snapshot list");
     check(&["restore", "1", "/etc/passwd"], 2, "outside the project");
-    check(&["restore", "1", ".git/config"], 2, "repository");
+    check(&["restore", "1", ".git/config"], 2, "version control");
     check(&["worktree", "remove"], 3, "retake worktree list");
     check(&["-C", "/", "status"], 3, "project");
     assert_eq!(sandbox.run(&["undo", "--conflicts", "maybe"]).code, 2);

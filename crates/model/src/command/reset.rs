@@ -5,7 +5,7 @@
 //! | the entries of every take | the takes themselves, their names, parents and git commits |
 //! | drafts, files, context files, screenshots | title, tags, roles, pin, sharing |
 //! | the last sent context | the project, the log, every earlier state |
-//! | base prompt, sampling, provider and model | the prompts that threads share: see `timeline/shared.rs` |
+//! | base prompt, sampling, provider and model | the prompts that threads share: see `timeline/write/shared.rs` |
 //!
 //! Reset is one operation, so one undo reverts all of it.
 

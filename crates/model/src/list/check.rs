@@ -29,10 +29,10 @@ use crate::object::{ObjectError, Objects};
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum InvalidListError {
     /// A node does not end at a chunk boundary.
-    #[error("list node {} is not cut where lists are cut", .0.short())]
+    #[error("list node {} does not end at a chunk boundary", .0.short())]
     Cut(ContentId),
     /// A key occurs twice in the list.
-    #[error("a list holds the same thing twice")]
+    #[error("a list contains the same item twice")]
     Duplicate,
     /// A node could not be read or does not match its summary in the parent.
     #[error(transparent)]

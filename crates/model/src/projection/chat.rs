@@ -88,7 +88,7 @@ struct CallIds<'a>(HashMap<&'a str, String>);
 impl<'a> CallIds<'a> {
     /// The longest id that `OpenAI` accepts.
     const MOST: usize = 40;
-    /// The length that Mistral requires. Ids of its own model are valid all the same.
+    /// The length that Mistral requires. Ids of its own models are always valid.
     const MISTRAL: usize = 9;
 
     fn new(source: &'a EncoderInput<'_>, ask: &Ask<'_>) -> Self {

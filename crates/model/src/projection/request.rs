@@ -241,15 +241,15 @@ impl EncoderInput<'_> {
             }
         };
         if !ask.dialect.images {
-            return missing("this model is shown no pictures");
+            return missing("this model accepts no pictures");
         }
         if !known.contains(&media.as_str()) {
-            return missing("of a kind that cannot be shown");
+            return missing("of an unsupported type");
         }
         match (self.pictures)(content) {
-            None => missing("its bytes are gone"),
+            None => missing("its content is missing"),
             Some(bytes) if bytes.is_empty() => missing("it is empty"),
-            Some(bytes) if bytes.len() > most => missing("too large to be shown"),
+            Some(bytes) if bytes.len() > most => missing("too large to show"),
             Some(bytes) => Picture::Shown(media, data_encoding::BASE64.encode(&bytes)),
         }
     }
@@ -257,12 +257,12 @@ impl EncoderInput<'_> {
     fn document(&self, content: ContentId, ask: &Ask<'_>) -> Picture {
         let missing = |why: &str| Picture::Missing(format!("[PDF document: {why}]"));
         let Some(most) = document_limit(ask.wire).filter(|_| ask.dialect.images) else {
-            return missing("this provider is sent no documents");
+            return missing("this provider accepts no documents");
         };
         match (self.pictures)(content) {
-            None => missing("its bytes are gone"),
+            None => missing("its content is missing"),
             Some(bytes) if bytes.is_empty() => missing("it is empty"),
-            Some(bytes) if bytes.len() > most => missing("too large to be sent"),
+            Some(bytes) if bytes.len() > most => missing("too large to send"),
             Some(bytes) => Picture::Document(data_encoding::BASE64.encode(&bytes)),
         }
     }

@@ -78,7 +78,7 @@ impl Report {
 
     fn one_of(&mut self, at: &str, value: Option<&Value>, known: &[&str]) {
         let good = value.and_then(Value::as_str).is_some_and(|text| known.contains(&text));
-        self.must(good, at, "must be one of the known words");
+        self.must(good, at, "must be a known value");
     }
 
     fn exactly(&mut self, at: &str, value: Option<&Value>, expected: &Value) {

@@ -143,7 +143,7 @@ fn words(extra: &Fields, name: &str) -> Option<String> {
 }
 
 /// A complete reasoning item. It is useless without its encrypted content: the provider does not store items
-/// and would not find it by its id, which the API requires all the same.
+/// and would not find it by its id, which the API requires nevertheless.
 fn reasoning(extra: &Fields) -> Option<Value> {
     let Value::Object(item) = serde_json::from_str(extra.get("reasoning")?.as_str()).ok()? else {
         return None;

@@ -477,8 +477,8 @@ fn pictures_are_sent_where_the_wire_accepts_them() {
             assert!(body.to_string().contains(expected), "{body}");
         };
         check(Dialect::of(wire), Some(b"bytes".to_vec()), "Ynl0ZXM=");
-        check(Dialect::of(wire), None, "its bytes are gone");
-        check(Dialect { images: false, ..Dialect::of(wire) }, Some(vec![1]), "shown no pictures");
+        check(Dialect::of(wire), None, "its content is missing");
+        check(Dialect { images: false, ..Dialect::of(wire) }, Some(vec![1]), "accepts no pictures");
     }
 }
 
@@ -503,12 +503,12 @@ fn documents_are_sent_where_accepted_and_named_elsewhere() {
         r#""file_data":"data:application/pdf;base64,Ynl0ZXM=""#,
     );
     check(Wire::Gemini, of(Wire::Gemini), good(), r#""mimeType":"application/pdf""#);
-    check(Wire::Chat, of(Wire::Chat), good(), "[PDF document: this provider is sent no documents]");
+    check(Wire::Chat, of(Wire::Chat), good(), "[PDF document: this provider accepts no documents]");
     for wire in [Wire::Anthropic, Wire::Responses, Wire::Gemini] {
         let most = document_limit(wire).expect("a limit");
-        check(wire, of(wire), None, "its bytes are gone");
-        check(wire, of(wire), Some(vec![0; most + 1]), "too large to be sent");
-        check(wire, Dialect { images: false, ..of(wire) }, good(), "sent no documents");
+        check(wire, of(wire), None, "its content is missing");
+        check(wire, of(wire), Some(vec![0; most + 1]), "too large to send");
+        check(wire, Dialect { images: false, ..of(wire) }, good(), "accepts no documents");
     }
 }
 

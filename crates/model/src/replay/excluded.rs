@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   the current files exclude it       the file there has no copy: it stays
-//!   the target excludes it             a file existed there, and nobody knows which: the current one stays
+//!   the target excludes it             an unknown file existed there: the current one stays
 //!   the target has a folder there      a current file is not part of it, and is removed
 //!   a step on the way excluded it      it stays, if it is still excluded now
 //! ```

@@ -1,7 +1,7 @@
 //! Settings as they are stored.
 //!
 //! The first versions stored a temperature, a nucleus and a token limit in every settings object, and those numbers
-//! meant "not set". They still do, so that every old object keeps its bytes and its meaning. Where a user chooses
+//! meant "not set". They still do, so that every old object keeps its bytes and its meaning. If a user chooses
 //! exactly such a number, a bit beside the others says so.
 
 use minicbor::decode::Decoder;
@@ -19,7 +19,7 @@ const TOP_P_BIT: u8 = 2;
 const MAX_TOKENS_BIT: u8 = 4;
 
 #[derive(Encode, Decode)]
-struct Stored {
+struct StoredSettings {
     #[n(0)]
     project_system_prompt: String,
     #[n(1)]
@@ -47,7 +47,7 @@ struct Stored {
     chosen: Option<u8>,
 }
 
-impl From<&Settings> for Stored {
+impl From<&Settings> for StoredSettings {
     fn from(settings: &Settings) -> Self {
         let same = |number: Option<f64>, default: f64| {
             number.is_some_and(|number| number.to_bits() == default.to_bits())
@@ -75,8 +75,8 @@ impl From<&Settings> for Stored {
     }
 }
 
-impl From<Stored> for Settings {
-    fn from(stored: Stored) -> Self {
+impl From<StoredSettings> for Settings {
+    fn from(stored: StoredSettings) -> Self {
         let chosen = |bit: u8| stored.chosen.unwrap_or_default() & bit != 0;
         let number = |number: f64, default: f64, bit: u8| {
             (number.to_bits() != default.to_bits() || chosen(bit)).then_some(number)
@@ -104,13 +104,13 @@ impl<Ctx> Encode<Ctx> for Settings {
         encoder: &mut Encoder<W>,
         context: &mut Ctx,
     ) -> Result<(), minicbor::encode::Error<W::Error>> {
-        Stored::from(self).encode(encoder, context)
+        StoredSettings::from(self).encode(encoder, context)
     }
 }
 
 impl<'bytes, Ctx> Decode<'bytes, Ctx> for Settings {
     fn decode(decoder: &mut Decoder<'bytes>, context: &mut Ctx) -> Result<Self, minicbor::decode::Error> {
-        Stored::decode(decoder, context).map(Self::from)
+        StoredSettings::decode(decoder, context).map(Self::from)
     }
 }
 

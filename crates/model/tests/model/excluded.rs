@@ -77,7 +77,7 @@ fn check(
         let stays = match (present[index], target[index]) {
             // There is no copy of what would be overwritten.
             (State::Ignored | State::IgnoredFolder, _) => after.is_none(),
-            // A file existed there in the target, and nobody knows which.
+            // An unknown file existed there in the target.
             (State::File(_), State::Ignored) => after.is_some(),
             _ => true,
         };

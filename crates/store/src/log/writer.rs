@@ -205,7 +205,7 @@ impl Writer {
     pub(crate) fn commit_failed(&self, error: rusqlite::Error) -> StoreError {
         if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
             self.poisoned.store(true, Ordering::SeqCst);
-            return StoreError::Unsure;
+            return StoreError::OutcomeUnknown;
         }
         error.into()
     }
@@ -356,7 +356,7 @@ impl Drop for Transaction<'_> {
 pub(crate) fn duplicate_error(error: &StoreError) -> StoreError {
     match error {
         StoreError::DiskFull => StoreError::DiskFull,
-        StoreError::Unsure => StoreError::Unsure,
+        StoreError::OutcomeUnknown => StoreError::OutcomeUnknown,
         StoreError::InUse => StoreError::InUse,
         StoreError::Panicked(text) => StoreError::Panicked(text.clone()),
         &StoreError::Newer { file, found, known } => StoreError::Newer { file, found, known },

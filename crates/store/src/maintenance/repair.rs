@@ -167,7 +167,7 @@ impl Store {
         repaired.changes.extend(
             aside.map(|path| RepairChange::SharedSettingsQuarantined { path: path.display().to_string() }),
         );
-        // Repairing one thing may reveal another.
+        // One repair may reveal further damage.
         for _ in 1..MAX_ROUNDS {
             if self.verify(progress)?.is_clean() {
                 break;

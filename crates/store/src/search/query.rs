@@ -23,7 +23,7 @@ use super::file::IndexFile;
 use super::follow::indexed_text;
 use super::new_versions::unless_damaged;
 use super::positions::PositionLookup;
-use super::segment::Segmented;
+use super::segment::SegmentedText;
 use super::snippet::Snippet;
 use crate::StoreError;
 use crate::log::queries::Queries;
@@ -184,7 +184,7 @@ fn shown(
     };
     let text = indexed_text(&version);
     let matches = match &expression.wanted {
-        Some(wanted) => file.scratch.matches(wanted, &Segmented::new(&text))?,
+        Some(wanted) => file.scratch.matches(wanted, &SegmentedText::new(&text))?,
         None => Some(Vec::new()),
     };
     Ok(matches.map(|matches| (version, Snippet::new(&text, &matches))))

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::segment::{Segmented, TOKENIZER};
+use super::segment::{SegmentedText, TOKENIZER};
 
 /// Characters that a segmented text cannot contain.
 const OPENING: char = '\u{1}';
@@ -39,7 +39,7 @@ impl Scratch {
     pub(super) fn matches(
         &self,
         expression: &str,
-        text: &Segmented<'_>,
+        text: &SegmentedText<'_>,
     ) -> rusqlite::Result<Option<Vec<Range<usize>>>> {
         let holding = self.insert_text(text.text())?;
         let marked: Option<String> = holding
@@ -100,7 +100,7 @@ mod tests {
     fn matches_are_ranges_of_the_original() {
         let scratch = Scratch::new().expect("a database in memory");
         let text = "Un café, 修正 and CAFE\u{301}.";
-        let segmented = Segmented::new(text);
+        let segmented = SegmentedText::new(text);
         let found = scratch.matches("\"cafe\"", &segmented).expect("a valid expression");
         let found: Vec<&str> = found.expect("a match").into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["café", "CAFE\u{301}"]);

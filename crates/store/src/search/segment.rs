@@ -10,7 +10,7 @@
 //!   "Ｆｏｏ"            ►  "Foo"
 //! ```
 //!
-//! The result is never displayed. [`Segmented`] maps its parts back to the original.
+//! The result is never displayed. [`SegmentedText`] maps its parts back to the original.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -88,14 +88,14 @@ pub(super) fn segment(text: &str) -> String {
 }
 
 /// A segmented text with a mapping to the original.
-pub(super) struct Segmented<'text> {
+pub(super) struct SegmentedText<'text> {
     original: &'text str,
     text: String,
     /// Offsets in the segmented and original text, wherever their distance changes.
     shifts: Vec<(usize, usize)>,
 }
 
-impl<'text> Segmented<'text> {
+impl<'text> SegmentedText<'text> {
     pub(super) fn new(original: &'text str) -> Self {
         let mut text = String::with_capacity(original.len());
         let mut shifts = Vec::new();
@@ -183,7 +183,7 @@ mod tests {
             let segmented = segment(text);
             let words: Vec<&str> = segmented.split_whitespace().collect();
             assert_eq!(words.join(" "), expected, "{text:?}");
-            assert_eq!(Segmented::new(text).text(), segmented);
+            assert_eq!(SegmentedText::new(text).text(), segmented);
         };
         check("plain text", "plain text");
         check("修正bug", "修 正 bug");
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn ranges_map_back_to_the_original() {
         let check = |text: &str, part: &str, expected: &str| {
-            let segmented = Segmented::new(text);
+            let segmented = SegmentedText::new(text);
             let start = segmented.text().find(part).expect("a part of the text");
             let range = segmented.original(&(start..start + part.len()));
             assert_eq!(&text[range], expected, "{part:?} in {text:?}");

@@ -53,24 +53,24 @@ struct ChangeCounts {
 }
 
 impl BadgeCache {
-    /// The badges of threads: up to date for `here`, for the others as far as time allows.
+    /// The badges of threads: up to date for `open_thread`, for the others as far as time allows.
     pub(super) fn of(
         &self,
         reader: &Reader<'_>,
         threads: &[TreeThread],
-        here: Option<ThreadId>,
+        open_thread: Option<ThreadId>,
     ) -> Result<HashMap<ThreadId, Arc<ThreadBadges>>, PageError> {
         let first = Instant::now();
         let mut all = HashMap::new();
         // The sort is stable and keeps the order of the other threads.
         let mut threads: Vec<&TreeThread> = threads.iter().collect();
-        threads.sort_by_key(|thread| Some(thread.summary.id) != here);
+        threads.sort_by_key(|thread| Some(thread.summary.id) != open_thread);
         for thread in threads {
             let id = thread.summary.id;
-            let before = self.kept(id);
+            let before = self.cached(id);
             let known = match before {
                 Some(known) if known.version == thread.summary.version => known,
-                _ if Some(id) == here || first.elapsed() < OTHER_THREADS_BUDGET => {
+                _ if Some(id) == open_thread || first.elapsed() < OTHER_THREADS_BUDGET => {
                     self.read(reader, id, before.as_deref())?
                 }
                 // Outdated badges are better than none.
@@ -100,27 +100,27 @@ impl BadgeCache {
         }
         let known = ThreadBadges { thread, version, files, changed, saved: OnceLock::new() };
         let known = Arc::new(known);
-        self.keep(&known);
+        self.store(&known);
         Ok(known)
     }
 
-    fn kept(&self, thread: ThreadId) -> Option<Arc<ThreadBadges>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|known| known.thread == thread).cloned()
+    fn cached(&self, thread: ThreadId) -> Option<Arc<ThreadBadges>> {
+        let cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.iter().find(|known| known.thread == thread).cloned()
     }
 
-    fn keep(&self, known: &Arc<ThreadBadges>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|other| other.thread != known.thread);
-        kept.push_front(Arc::clone(known));
-        kept.truncate(CACHE_SIZE);
+    fn store(&self, known: &Arc<ThreadBadges>) {
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.retain(|other| other.thread != known.thread);
+        cache.push_front(Arc::clone(known));
+        cache.truncate(CACHE_SIZE);
     }
 }
 
 impl ChangeCounts {
     fn between(reader: &Reader<'_>, TakeFiles { first, current }: TakeFiles) -> Option<Self> {
-        let question = DiffOptions::all(Detail::Counts);
-        let found = reader.snapshot(first).changes_page(current, &question, 0, MAX_COMPARED_FILES).ok()?;
+        let options = DiffOptions::all(Detail::Counts);
+        let found = reader.snapshot(first).changes_page(current, &options, 0, MAX_COMPARED_FILES).ok()?;
         let lines = (found.files.len() as u64 == found.count).then(|| {
             found.files.iter().filter_map(|file| file.lines).fold(LineCounts::default(), |sum, lines| {
                 LineCounts { added: sum.added + lines.added, removed: sum.removed + lines.removed }

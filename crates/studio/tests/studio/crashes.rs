@@ -45,7 +45,7 @@ fn an_unsaved_edit_survives_a_crash_and_a_reload() {
     studio.browser.until_count(&area, 1);
     assert_eq!(studio.browser.holds(&area), "right answer");
     studio.browser.click(&format!("{} .editor .primary", Studio::entry(2)));
-    studio.browser.until_text(&format!("{} .said", Studio::entry(2)), "right answer");
+    studio.browser.until_text(&format!("{} .entry-body", Studio::entry(2)), "right answer");
     assert_eq!(studio.texts(), ["question", "right answer"]);
     studio.reload();
     assert_eq!(studio.browser.value("document.querySelectorAll('.editor').length"), 0);

@@ -31,15 +31,15 @@ fn an_entry_is_edited_in_place() {
     assert_eq!(browser.holds(".editor textarea"), "first line\n\nsecond line");
     browser.fill(".editor textarea", "corrected");
     browser.click(".editor .primary");
-    browser.until_text(&format!("{entry} .said"), "corrected");
+    browser.until_text(&format!("{entry} .entry-body"), "corrected");
     browser.until_gone(".editor");
     studio.act_on(3, "edit");
     browser.type_into(".editor textarea", " hundred");
     browser.press(&[Key::Control], Key::Enter.into());
-    browser.until_text(&format!("{} .said", Studio::entry(3)), "three hundred");
+    browser.until_text(&format!("{} .entry-body", Studio::entry(3)), "three hundred");
     assert_eq!(studio.texts(), ["one **bold** question", "corrected", "three hundred"]);
     studio.reload();
-    browser.until_text(&format!("{entry} .said"), "corrected");
+    browser.until_text(&format!("{entry} .entry-body"), "corrected");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -49,13 +49,13 @@ fn an_entry_switches_between_rendered_and_source() {
     let browser = &studio.browser;
     let (entry, other) = (Studio::entry(1), Studio::entry(2));
     // A prompt is shown as source text.
-    assert_eq!(browser.text(&format!("{entry} .said .words")), "one **bold** question");
+    assert_eq!(browser.text(&format!("{entry} .entry-body .words")), "one **bold** question");
 
     studio.act_on(1, "source");
     browser.until_text(&format!("{entry} > pre.plain"), "one **bold** question");
     studio.act_on(2, "collapse");
     browser.until_text(&format!("{other} > .preview"), "first line");
-    browser.until_gone(&format!("{other} .said"));
+    browser.until_gone(&format!("{other} .entry-body"));
 
     // Remembered, but not part of history.
     studio.reload();
@@ -64,9 +64,9 @@ fn an_entry_switches_between_rendered_and_source() {
     assert_eq!(browser.value("document.querySelectorAll('#history li').length"), 4);
 
     studio.act_on(1, "source");
-    browser.until_count(&format!("{entry} .said .words"), 1);
+    browser.until_count(&format!("{entry} .entry-body .words"), 1);
     studio.act_on(2, "collapse");
-    browser.until_text(&format!("{other} .said"), "second line");
+    browser.until_text(&format!("{other} .entry-body"), "second line");
 }
 
 #[test]
@@ -192,6 +192,6 @@ fn a_tool_result_shows_its_file_changes() {
 fn messages_of_users_are_shown_verbatim_in_any_role() {
     let studio = Studio::with_entries(&[("Boss", "2*3*4 is _not_ bold"), ("AI", "it **is**")]);
     let browser = &studio.browser;
-    assert_eq!(browser.text(&format!("{} .said .words", Studio::entry(1))), "2*3*4 is _not_ bold");
-    assert_eq!(browser.text(&format!("{} .said strong", Studio::entry(2))), "is");
+    assert_eq!(browser.text(&format!("{} .entry-body .words", Studio::entry(1))), "2*3*4 is _not_ bold");
+    assert_eq!(browser.text(&format!("{} .entry-body strong", Studio::entry(2))), "is");
 }

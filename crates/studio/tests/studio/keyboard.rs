@@ -48,14 +48,14 @@ fn a_thread_is_usable_by_keyboard_alone() {
     browser.until("document.activeElement.matches('.editor textarea')");
     browser.type_text(" please");
     browser.press(&[Key::Control], Key::Enter.into());
-    browser.until_text(".entry.user .said", "create a.txt with keys please");
+    browser.until_text(".entry.user .entry-body", "create a.txt with keys please");
     browser.until("document.activeElement.matches('.entry.user')");
 
     browser.press(&[], 'c');
     browser.until_count(".entry.user > .preview", 1);
     browser.until("document.activeElement.matches('.entry.user')");
     browser.press(&[], 'c');
-    browser.until_count(".entry.user > .said", 1);
+    browser.until_count(".entry.user > .entry-body", 1);
 
     // Two undos: the edit, then the turn with its file.
     for (entries, file) in [(count, Some("keys\n")), (0, None)] {

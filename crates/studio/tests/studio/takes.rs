@@ -121,7 +121,7 @@ fn entry_tools_cover_no_text_and_a_deletion_can_be_undone() {
     studio.until_entries(3);
     browser.until_count(".piece > .entry", 3);
     let covered = "[...document.querySelectorAll('.piece > .entry')].filter((entry) => {
-        const text = entry.querySelector('summary, .said > *').getBoundingClientRect();
+        const text = entry.querySelector('summary, .entry-body > *').getBoundingClientRect();
         return [0.02, 0.5, 0.98].some((part) => {
             const hit = document.elementFromPoint(text.left + text.width * part, text.top + text.height / 2);
             return hit?.closest('header');
@@ -129,7 +129,7 @@ fn entry_tools_cover_no_text_and_a_deletion_can_be_undone() {
     }).length";
     for number in 1..=3 {
         // Pointing at its text and clicking selects the text.
-        browser.click(&format!("{} .said > *", Studio::entry(number)));
+        browser.click(&format!("{} .entry-body > *", Studio::entry(number)));
         assert_eq!(browser.value(covered), 0, "entry {number}");
     }
     studio.act_on(3, "delete");

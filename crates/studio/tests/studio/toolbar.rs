@@ -20,10 +20,10 @@ fn all_entries_are_collapsed_expanded_and_filtered_by_role() {
     studio.more("collapse-all");
     browser.until_count(".piece > .entry > .preview", 6);
     studio.more("expand-all");
-    browser.until_count(".piece > .entry > .said", 6);
+    browser.until_count(".piece > .entry > .entry-body", 6);
     studio.filter(&["AI"]);
     browser.until_count("#picked > .entry", 3);
-    assert!(browser.texts("#picked > .entry .said").iter().all(|text| text.contains("answer")));
+    assert!(browser.texts("#picked > .entry .entry-body").iter().all(|text| text.contains("answer")));
     // Read-only: no actions here, and each entry links to its position.
     assert_eq!(browser.value("document.querySelectorAll('#picked [data-act], #composer').length"), 0);
     browser.click("#picked .place");

@@ -51,7 +51,7 @@ fn edit_as(studio: &Studio, entry: &str, text: &str) {
     studio.browser.click(&format!("{entry} [data-act=edit]"));
     studio.browser.fill(&format!("{entry} .editor textarea"), text);
     studio.browser.click(&format!("{entry} .editor .primary"));
-    studio.browser.until_text(&format!("{entry} .said"), text);
+    studio.browser.until_text(&format!("{entry} .entry-body"), text);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn an_edit_appears_in_the_other_window_without_scrolling() {
     studio.add(["said in the other window".to_owned()]);
 
     browser.look_at(&one);
-    browser.until_text(&format!("{changed} .said"), "changed, and much shorter");
+    browser.until_text(&format!("{changed} .entry-body"), "changed, and much shorter");
     browser.until(&format!("document.getElementById('conversation').dataset.count === '{}'", MANY + 1));
     let after = top_of(&studio, &read);
     assert!((before - after).abs() < 3.0, "what was being read moved from {before} to {after}");
@@ -90,7 +90,7 @@ fn an_unsaved_edit_is_preserved_and_a_conflict_shows_both() {
     browser.look_at(&other);
     edit_as(&studio, &above, "something else");
     browser.look_at(&one);
-    browser.until_text(&format!("{above} .said"), "something else");
+    browser.until_text(&format!("{above} .entry-body"), "something else");
     assert_eq!(browser.holds(&area), "half of my");
     assert_eq!(browser.holds(".inserting textarea"), "half an entry");
     assert_eq!(browser.value("document.querySelectorAll('.conflict').length"), 0);
@@ -108,10 +108,10 @@ fn an_unsaved_edit_is_preserved_and_a_conflict_shows_both() {
     browser.picture("edit-conflict");
     browser.type_into(&area, " sentence");
     browser.click(&format!("{mine} .editor .primary"));
-    browser.until_text(&format!("{mine} .said"), "half of my sentence");
+    browser.until_text(&format!("{mine} .entry-body"), "half of my sentence");
 
     browser.look_at(&other);
-    browser.until_text(&format!("{mine} .said"), "half of my sentence");
+    browser.until_text(&format!("{mine} .entry-body"), "half of my sentence");
     browser.click(&format!("{mine} [data-act=delete]"));
     browser.until_gone(&mine);
     assert_eq!(browser.complaints(), Vec::<String>::new());
@@ -147,7 +147,7 @@ fn a_turn_is_followed_in_both_windows() {
             browser.look_at(window);
             studio.until_idle();
             studio.until_entries(MANY + 2);
-            json!(browser.texts(".piece:last-of-type > .entry .said"))
+            json!(browser.texts(".piece:last-of-type > .entry .entry-body"))
         })
         .collect();
     assert_eq!(shown[0], shown[1]);

@@ -64,7 +64,7 @@ fn a_whole_session_from_first_prompt_to_comparison() {
     let text = browser.holds(&format!("{wrong} .editor textarea"));
     browser.fill(&format!("{wrong} .editor textarea"), &text.replace("81", "80"));
     browser.click(&format!("{wrong} .editor .primary"));
-    browser.until_text(&format!("{wrong} .said"), "The port is 80");
+    browser.until_text(&format!("{wrong} .entry-body"), "The port is 80");
     browser.until_text(&wrong, "edited");
     assert_eq!(studio.entries(), good);
 
@@ -99,15 +99,15 @@ fn a_whole_session_from_first_prompt_to_comparison() {
     assert_eq!(sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
 
     // A reload, and another browser, show the same.
-    let shown = browser.texts(".piece > .entry .said");
+    let shown = browser.texts(".piece > .entry .entry-body");
     browser.reload();
     browser.until("document.querySelector('#draft')");
-    assert_eq!(browser.texts(".piece > .entry .said"), shown);
+    assert_eq!(browser.texts(".piece > .entry .entry-body"), shown);
     let elsewhere = Browser::open(Look::default());
     elsewhere.go(&server.another_link());
     elsewhere.go(&take);
     elsewhere.until("document.querySelector('#draft')");
-    assert_eq!(elsewhere.texts(".piece > .entry .said"), shown);
+    assert_eq!(elsewhere.texts(".piece > .entry .entry-body"), shown);
     elsewhere.picture("story-elsewhere");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -98,7 +98,7 @@ pub struct FileDiff {
     /// The former path, if it was renamed.
     pub from: Option<TreePath>,
     /// The kind of change.
-    pub happened: PathChangeKind,
+    pub change: PathChangeKind,
     /// The entry before.
     pub before: Option<FileFacts>,
     /// The entry after.
@@ -325,12 +325,12 @@ fn compare(
     change: PathChange,
     detail: Detail,
 ) -> Result<FileDiff, ObjectError> {
-    let happened = change.kind();
+    let kind = change.kind();
     let text = compare_content(objects, change.before.as_ref(), change.after.as_ref(), detail)?;
     Ok(FileDiff {
         path: RootPath { root: root.to_owned(), path: change.path },
         from: change.from,
-        happened,
+        change: kind,
         before: change.before.as_ref().map(FileFacts::of),
         after: change.after.as_ref().map(FileFacts::of),
         content: text.compared,

@@ -44,7 +44,7 @@ impl FileHistoryReader<'_> {
                     compare_content(&queries, change.before.as_ref(), change.after.as_ref(), Detail::Counts)?;
                 items.push(FileLogItem {
                     by: OperationInfo::by(&stored, &last_file_operation.threads()[thread].summary.title),
-                    happened: change.kind(),
+                    change: change.kind(),
                     path: RootPath { root, path: change.path },
                     from: change.from,
                     to: None,

@@ -40,7 +40,7 @@ pub struct FileLogItem {
     /// The new path, if it was renamed away from this one.
     pub to: Option<TreePath>,
     /// The kind of change.
-    pub happened: PathChangeKind,
+    pub change: PathChangeKind,
     /// How the content was compared.
     pub content: ContentComparison,
     /// Added and removed lines; `null` if not compared.
@@ -94,7 +94,7 @@ impl ProjectReader<'_> {
                 compare_content(&queries, change.before.as_ref(), change.after.as_ref(), Detail::Counts)?;
             let title = &touches.threads()[touch.thread].summary.title;
             operations.push(FileLogItem {
-                happened: touch.happened(),
+                change: touch.kind(),
                 path: RootPath { root: path.root.clone(), path: change.path.clone() },
                 from: change.from.clone(),
                 to: touch.to.clone(),

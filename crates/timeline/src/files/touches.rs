@@ -133,7 +133,7 @@ impl Touches<'_, '_> {
 
 impl Touch {
     /// The kind of change. A folder changed if anything in it did.
-    pub(crate) fn happened(&self) -> PathChangeKind {
+    pub(crate) fn kind(&self) -> PathChangeKind {
         match (&self.change.before, &self.change.after) {
             (Some(Node::Folder { tree: old, .. }), Some(Node::Folder { tree: new, .. })) if old != new => {
                 PathChangeKind::Changed

@@ -80,7 +80,7 @@ pub enum ImportError {
         reason: String,
     },
     /// A newer version of the program wrote the export.
-    #[error("the export has format {found}, this program knows {FORMAT}; update this program")]
+    #[error("the export has format {found}, but this program supports only {FORMAT}; update this program")]
     Newer {
         /// The format of the file.
         found: u64,
@@ -94,7 +94,7 @@ pub enum ImportError {
         reason: String,
     },
     /// The export is incomplete.
-    #[error("the export breaks off after line {0}; nothing was imported")]
+    #[error("the export is incomplete: it ends after line {0}; nothing was imported")]
     CutOff(u64),
     /// The thread exists and has diverged from the export.
     #[error(

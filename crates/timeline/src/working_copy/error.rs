@@ -64,7 +64,7 @@ pub enum FileError {
     #[error(transparent)]
     Copy(#[from] MaterialiseError),
     /// Content was erased while the folder was captured.
-    #[error("content was erased while the folder was captured; try again")]
+    #[error("content was purged or redacted while the folder was captured; try again")]
     Outdated,
     /// No file would change.
     #[error("no file would change; nothing was done")]
@@ -106,15 +106,15 @@ pub enum FileError {
     },
     /// The files of a promoted take would stay where those of another take belong.
     #[error(
-        "{take:?} is the active take, and its files are in the folder, where those of {heir:?} would belong; \
-         run `retake take switch {heir}` first and promote {take:?} by its name, or keep the current files with \
+        "{take:?} is the active take, and its files are in the folder, where those of {next_active:?} would belong; \
+         run `retake take switch {next_active}` first and promote {take:?} by its name, or keep the current files with \
          --conversation"
     )]
     FilesWouldStay {
         /// The promoted take.
         take: String,
         /// The take that would become active.
-        heir: String,
+        next_active: String,
     },
     /// The path does not exist anywhere.
     #[error("{0} is neither in that snapshot nor in the folder; nothing was changed")]
@@ -124,13 +124,13 @@ pub enum FileError {
         "{0} is excluded ({1}) and can neither be restored nor removed; nothing was changed. \
          `retake status` lists excluded paths"
     )]
-    NotHeld(RootPath, &'static str),
+    PathExcluded(RootPath, &'static str),
     /// An ignored or secret path whose bytes are not available.
     #[error(
         "{0} is ignored or likely a secret, and its bytes at that version are not available: they are sealed from the \
          first time that a tool replaces the file. Nothing was changed; restore a later version, or use undo"
     )]
-    NotSealedThere(RootPath),
+    NotSealedAtVersion(RootPath),
     /// The path of a new worktree exists.
     #[error("{} already exists; name another folder, or remove that one", .0.display())]
     PathExists(PathBuf),
@@ -268,9 +268,9 @@ pub enum FileError {
     MoveUnfinished(PathBuf),
     /// Another run may have made the changes.
     #[error(
-        "{} changed while another command or tool ran in the folder, or before the end of a killed one was noticed, or by \
-         a thread that this one is a copy of, so it may not be this thread's change alone; nothing was done. Look at it with --dry-run, and pass --shared to undo it \
-         too (`shared` over HTTP)",
+        "{} may have been changed by others too: another command or tool ran in the folder, was killed there, or \
+         the change comes from a thread of which this one is a copy. Nothing was done. Preview it with --dry-run, and pass \
+         --shared to undo it too (`shared` over HTTP)",
         first_paths(.0)
     )]
     SharedChanges(Vec<RootPath>),
@@ -292,7 +292,7 @@ pub enum FileError {
         folder: PathBuf,
     },
     /// Files are not captured.
-    #[error("files are not captured here")]
+    #[error("file recording is off; turn it on with `retake config set files.enabled true`")]
     FilesDisabled,
     /// The command changed nothing.
     #[error("nothing to do")]

@@ -19,14 +19,14 @@ use crate::write::change::head_of;
 use crate::write::moves::view_of;
 use crate::{Caller, Goal, HistoryMove};
 
-/// What came of a move of conversation and files.
+/// The outcome of a move of conversation and files.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MoveOutcome {
-    /// What became of the conversation; of a preview, nothing.
+    /// The change of the conversation; `None` for a preview.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub moved: Option<HistoryMove>,
-    /// What became of the files; `None` if the thread has none, or only the conversation was to move.
+    /// The changes of files; `None` if the thread has none, or only the conversation moves.
     pub files: Option<FileReport>,
 }
 
@@ -43,7 +43,8 @@ impl WorkingCopy {
         move_options: MoveOptions,
     ) -> Result<MoveOutcome, FileError> {
         loop {
-            let order = self.order(thread, PlanRequest::Move(goal), caller.clone(), move_options)?;
+            let order =
+                self.planned_request(thread, PlanRequest::Move(goal), caller.clone(), move_options)?;
             match order.perform(None) {
                 // The thread got its first files in the meantime.
                 Err(FileError::PlanOutdated) => {}

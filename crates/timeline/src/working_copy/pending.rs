@@ -48,11 +48,10 @@ impl Timeline {
             let path = path_from_text(&folder);
             let path = path.display();
             let next = match (running, exists) {
-                (true, _) => "a process is at it; nothing has to be done".to_owned(),
+                (true, _) => "a process is moving them; no action is needed".to_owned(),
                 (false, true) => format!("`retake -C {path} status` finishes it"),
                 (false, false) => format!(
-                    "bring the folder back (is its disk mounted?), and the next command there finishes it; if the folder is \
-                     gone for good, `retake repair --forget-folder {path}` gives the move up"
+                    "restore the folder (is its disk mounted?), and the next command there finishes the move; if it is lost, `retake repair --forget-folder {path}` abandons the move"
                 ),
             };
             let (kind, time) = (intent.operation.kind.clone(), intent.operation.time);

@@ -117,7 +117,7 @@ impl Timeline {
         options: MoveOptions,
         (files, take): (Option<&Options>, Option<TakeId>),
     ) -> Result<Plan, FileError> {
-        self.order(thread, request, caller, options, (files, take))?.plan()
+        self.planned_request(thread, request, caller, options, (files, take))?.plan()
     }
 
     /// Like `plan`, but first completes moves that a crash interrupted, unless another process is using the
@@ -130,7 +130,7 @@ impl Timeline {
         options: MoveOptions,
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Plan, FileError> {
-        self.order(thread, request, caller, options, (files, worktree))?.recover_and_plan()
+        self.planned_request(thread, request, caller, options, (files, worktree))?.recover_and_plan()
     }
 
     /// Executes a request immediately, whatever the current state of the thread and its files.
@@ -143,7 +143,8 @@ impl Timeline {
         (files, take): (Option<&Options>, Option<TakeId>),
     ) -> Result<PlanOutcome, FileError> {
         loop {
-            let order = self.order(thread, request.clone(), caller.clone(), options, (files, take))?;
+            let order =
+                self.planned_request(thread, request.clone(), caller.clone(), options, (files, take))?;
             match order.perform(None) {
                 // The thread got its first files in the meantime, so its folder is involved now.
                 Err(FileError::PlanOutdated) => {}
@@ -152,7 +153,7 @@ impl Timeline {
         }
     }
 
-    fn order(
+    fn planned_request(
         &self,
         thread: ThreadId,
         request: PlanRequest,
@@ -257,7 +258,7 @@ impl WorkingCopy {
         caller: Caller,
         options: MoveOptions,
     ) -> Result<Plan, FileError> {
-        self.order(thread, request, caller, options)?.plan()
+        self.planned_request(thread, request, caller, options)?.plan()
     }
 
     /// Like `plan`, but first completes moves that a crash interrupted, unless another process is using the
@@ -269,11 +270,11 @@ impl WorkingCopy {
         caller: Caller,
         options: MoveOptions,
     ) -> Result<Plan, FileError> {
-        self.order(thread, request, caller, options)?.recover_and_plan()
+        self.planned_request(thread, request, caller, options)?.recover_and_plan()
     }
 
     /// Executes a request immediately.
-    pub(super) fn order(
+    pub(super) fn planned_request(
         &self,
         thread: ThreadId,
         request: PlanRequest,

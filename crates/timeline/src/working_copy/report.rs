@@ -77,7 +77,7 @@ pub enum Outcome {
     Merged,
     /// Removed.
     Removed,
-    /// Already as wanted.
+    /// Already as required.
     Unchanged,
     /// Left unchanged, or written in part, because later changes of someone else conflict with it.
     Conflicted {
@@ -173,8 +173,8 @@ impl Outcome {
     }
 }
 
-/// Note on a removed file in whose place an excluded folder was.
-const FOLDER_LOST: &str = "there was a folder that is not captured, so that it does not come back";
+/// Note on a removed file that had replaced an excluded folder.
+const FOLDER_LOST: &str = "a folder that is not captured was in its place and cannot be restored";
 
 /// Reports of a plan, with the outcomes of its execution if given.
 pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outcome>>) -> Vec<PathReport> {

@@ -36,7 +36,7 @@ impl WorkingCopy {
         move_options: MoveOptions,
     ) -> Result<RestoreOutcome, FileError> {
         let request = PlanRequest::Restore { snapshot, paths: only.to_vec() };
-        self.order(thread, request, caller, move_options)?.perform(None)?.into_restored()
+        self.planned_request(thread, request, caller, move_options)?.perform(None)?.into_restored()
     }
 }
 
@@ -58,9 +58,11 @@ pub(super) fn check_paths(
         let reason = present.excluded(path).or_else(|| target.excluded(path));
         match (present.is_sealed(path), target.is_sealed(path), reason) {
             (true, true, _) => {}
-            (false, false, Some(reason)) => return Err(FileError::NotHeld(path.clone(), reason.describe())),
+            (false, false, Some(reason)) => {
+                return Err(FileError::PathExcluded(path.clone(), reason.describe()));
+            }
             (false, false, None) => return Err(FileError::NoSuchPath(path.clone())),
-            _ => return Err(FileError::NotSealedThere(path.clone())),
+            _ => return Err(FileError::NotSealedAtVersion(path.clone())),
         }
     }
     Ok(())

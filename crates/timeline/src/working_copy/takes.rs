@@ -42,8 +42,9 @@ impl WorkingCopy {
         caller: Caller,
         move_options: MoveOptions,
     ) -> Result<ChangeReport, FileError> {
-        let executed =
-            self.order(thread, PlanRequest::Change(command), caller, move_options)?.perform(None)?;
+        let executed = self
+            .planned_request(thread, PlanRequest::Change(command), caller, move_options)?
+            .perform(None)?;
         Ok(ChangeReport { done: executed.done, files: executed.files })
     }
 
@@ -58,9 +59,9 @@ impl WorkingCopy {
         scope: Scope,
     ) -> Result<PromoteOutcome, FileError> {
         let options = MoveOptions { scope, ..MoveOptions::default() };
-        let order = self.order(thread, PlanRequest::Promote { take, title }, caller, options)?;
-        order.check_turns()?;
-        order.perform(None)?.into_promoted()
+        let planned = self.planned_request(thread, PlanRequest::Promote { take, title }, caller, options)?;
+        planned.check_turns()?;
+        planned.perform(None)?.into_promoted()
     }
 
     /// Rejects promoting the active take while its files are in the folder and another take's should be.
@@ -69,24 +70,25 @@ impl WorkingCopy {
         queries: &Queries<'_>,
         thread: ThreadId,
         take: TakeId,
-        present: ContentId,
+        current: ContentId,
     ) -> Result<(), FileError> {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
         if state.active != take {
             return Ok(());
         }
-        let heir = self.active_after(queries, &state, &Command::DeleteTake { take })?;
-        let steps = plan::steps_to_take(queries, row.number, &head, heir, present)?;
-        let way = ReplayPlan::of(steps.unwrap_or_default());
-        let files: Snapshot = load(queries, present)?;
-        if plan_files(queries, &files, &FileSteps::Replay(way), OnConflict::default())?.moving() == 0 {
+        let next_active = self.active_after(queries, &state, &Command::DeleteTake { take })?;
+        let steps = plan::steps_to_take(queries, row.number, &head, next_active, current)?;
+        let replay_plan = ReplayPlan::of(steps.unwrap_or_default());
+        let files: Snapshot = load(queries, current)?;
+        if plan_files(queries, &files, &FileSteps::Replay(replay_plan), OnConflict::default())?.moving() == 0
+        {
             return Ok(());
         }
         let name = |take| -> Result<String, FileError> {
             Ok(state.take(queries, take)?.map(|take| take.name).unwrap_or_default())
         };
-        Err(FileError::FilesWouldStay { take: name(take)?, heir: name(heir)? })
+        Err(FileError::FilesWouldStay { take: name(take)?, next_active: name(next_active)? })
     }
 
     /// The changes of a command to files; the flag is set if the files of its entry are unknown.
@@ -95,7 +97,7 @@ impl WorkingCopy {
         queries: &Queries<'_>,
         thread: ThreadId,
         command: &Command,
-        present: ContentId,
+        current: ContentId,
     ) -> Result<(Vec<Reversal>, bool), FileError> {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
@@ -109,19 +111,19 @@ impl WorkingCopy {
                 None => return Ok((Vec::new(), false)),
             },
         };
-        let (mut steps, mut files) = (Vec::new(), present);
+        let (mut steps, mut files) = (Vec::new(), current);
         if take == plan::take_in_folder(queries, row.number, head.version, &state)? {
             let promoted = plan::step_to_promoted(queries, row.number, head.version, take)?;
             steps.extend(promoted.map(|step| Reversal { step, shared: false }));
         } else {
             if !matches!(command, Command::DeleteTake { .. }) {
-                self.check_here(queries, thread, take)?;
+                self.check_folder_of_take(queries, thread, take)?;
             }
-            let found = plan::steps_to_take(queries, row.number, &head, take, present)?;
+            let found = plan::steps_to_take(queries, row.number, &head, take, current)?;
             let Some(found) = found else { return Ok((steps, false)) };
             // A take that becomes inactive keeps its files: none of its changes are undone.
             steps.extend(found.into_iter().map(|step| Reversal { step, shared: false }));
-            files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(present);
+            files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(current);
         }
         let Some(entry) = entry else { return Ok((steps, false)) };
         let end = TakeEnd { thread: row.number, version: head.version, take, files };
@@ -152,7 +154,12 @@ impl WorkingCopy {
     }
 
     /// Rejects a take whose files are in another folder.
-    fn check_here(&self, queries: &Queries<'_>, thread: ThreadId, take: TakeId) -> Result<(), FileError> {
+    fn check_folder_of_take(
+        &self,
+        queries: &Queries<'_>,
+        thread: ThreadId,
+        take: TakeId,
+    ) -> Result<(), FileError> {
         let found = queries.folders()?.into_iter().find(|folder| {
             folder.worktree.is_some_and(|worktree| worktree.thread == thread && worktree.take == take)
                 && folder.id != self.folder
@@ -203,9 +210,9 @@ pub(crate) fn files_of_new_take<O: Objects + ?Sized>(
     let Some(entry) = entry else { return Ok(Some(files)) };
     let end = TakeEnd { thread, version: head.version, take, files };
     let Some(reversals) = reversals_to_entry(queries, end, entry)? else { return Ok(Some(files)) };
-    let way = ReplayPlan::of(reversals.iter().map(|reversal| reversal.step).collect());
-    let present: Snapshot = load(additions, files)?;
-    let replayed = replay(additions, &present, &way, OnConflict::default(), LABELS)?;
+    let replay_plan = ReplayPlan::of(reversals.iter().map(|reversal| reversal.step).collect());
+    let current: Snapshot = load(additions, files)?;
+    let replayed = replay(additions, &current, &replay_plan, OnConflict::default(), LABELS)?;
     Ok(Some(additions.add(&replayed.snapshot)))
 }
 

@@ -113,7 +113,9 @@ impl WorkingCopy {
         caller: &Caller,
     ) -> Result<OpenedWorktree, FileError> {
         let request = PlanRequest::OpenWorktree { take, folder: path.to_owned() };
-        self.order(thread, request, caller.clone(), MoveOptions::default())?.perform(None)?.into_opened()
+        self.planned_request(thread, request, caller.clone(), MoveOptions::default())?
+            .perform(None)?
+            .into_opened()
     }
 
     /// Prepares a worktree, given the current files of the project's folder. All rejections happen here.
@@ -259,7 +261,7 @@ impl WorkingCopy {
         let (id, project, path) = (self.folder, self.project, self.path().to_owned());
         let folder = Box::new(Worktree { id, project, thread, take, path, identity });
         let request = PlanRequest::CloseWorktree { folder, remove };
-        let closed = self.order(thread, request, caller, MoveOptions::default())?.perform(None)?;
+        let closed = self.planned_request(thread, request, caller, MoveOptions::default())?.perform(None)?;
         closed.into_closed()?.ok_or(FileError::NotAWorktree)
     }
 

@@ -68,7 +68,7 @@ impl Timeline {
         let done = self.change_thread(thread, command, caller);
         match &done {
             // The operation may be on disk, and needs its record then.
-            Ok(_) | Err(ChangeError::Store(StoreError::Unsure)) => {}
+            Ok(_) | Err(ChangeError::Store(StoreError::OutcomeUnknown)) => {}
             // A record without its operation has no effect, so that its removal may fail too.
             Err(_) => drop(self.revert_shared(recorded)),
         }

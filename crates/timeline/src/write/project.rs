@@ -189,7 +189,7 @@ impl Timeline {
         let inside = |what| Err(ProjectError::Inside { path: folder.to_owned(), what });
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         if self.read()?.worktrees().at(&real)?.is_some() {
-            return inside("the folder of a take");
+            return inside("the worktree of a take");
         }
         let store = self.store.folder();
         if real.starts_with(store.canonicalize().unwrap_or_else(|_| store.to_owned())) {

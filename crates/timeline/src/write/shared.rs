@@ -10,7 +10,7 @@
 //!   B redoes                the same record               B's state has "y"               ─► "y"
 //! ```
 //!
-//! The record (`store/shared_settings.rs`) lists which thread set which value. The latest value that its thread's own state
+//! The record (`store/tables/shared_settings.rs`) lists which thread set which value. The latest value that its thread's own state
 //! still has is effective. The record is written before the operation: without its operation it has no effect.
 //!
 //! A value that was set before records existed belongs to its thread alone, until one is set.

@@ -26,7 +26,7 @@ fn described(log: &FileLog) -> Vec<String> {
         let who = who(&item.by.actor);
         format!(
             "{who} {:?} {}{}{}{}",
-            item.happened,
+            item.change,
             item.path,
             from.unwrap_or_default(),
             to.unwrap_or_default(),
@@ -147,7 +147,7 @@ fn differences_have_the_requested_detail() {
     };
     let all = ask(vec![], Detail::Hunks(3));
     let names: Vec<String> =
-        all.files.iter().map(|file| format!("{:?} {}", file.happened, file.path)).collect();
+        all.files.iter().map(|file| format!("{:?} {}", file.change, file.path)).collect();
     assert_eq!(names, ["Changed old.bin", "Changed src/a.txt", "Renamed there/moved.txt"]);
     assert_eq!(all.files[0].content, ContentComparison::Binary);
     assert_eq!(all.files[1].hunks.len(), 1);
@@ -157,7 +157,7 @@ fn differences_have_the_requested_detail() {
     assert_eq!(one.files.len(), 1);
     assert!(one.files[0].hunks.is_empty() && one.files[0].lines.is_some());
     // Former names match as well as current ones.
-    assert_eq!(ask(vec![path("moved.txt")], Detail::Paths).files[0].happened, PathChangeKind::Renamed);
+    assert_eq!(ask(vec![path("moved.txt")], Detail::Paths).files[0].change, PathChangeKind::Renamed);
     assert_eq!(
         reader
             .snapshot(after)

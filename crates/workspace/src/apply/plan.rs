@@ -112,7 +112,7 @@ pub(super) fn inspect_step(
     let nothing = PathState { found: DiskNode::Nothing, identity: None, names: 0 };
     let folder = match walker.folder(step.path.parents()) {
         Err(Errno::NOENT) => return Ok(nothing),
-        // Nothing exists below a path that is not a folder, which is fine if the step wants nothing there.
+        // Nothing exists below a path that is not a folder, which is fine if the target has nothing there.
         Err(Errno::NOTDIR | Errno::LOOP) if step.after.is_none() => return Ok(nothing),
         other => other?,
     };

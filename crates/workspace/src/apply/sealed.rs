@@ -184,7 +184,7 @@ fn try_replace(
             moving.stage(bytes, *mode)?;
             moving.bring(&found.0)?
         }
-        PlainFile::Unread | PlainFile::NotAFile => return Ok(Outcome::Skipped(SkipReason::NotHeld)),
+        PlainFile::Unread | PlainFile::NotAFile => return Ok(Outcome::Skipped(SkipReason::ContentMissing)),
     };
     rustix::fs::fsync(folder).map_err(ReplaceError::Midway)?;
     Ok(outcome)

@@ -271,7 +271,7 @@ impl Staging<'_> {
         match unavailable {
             ObjectError::Unreadable(_) => Err(Cause::Content(unavailable)),
             ObjectError::Missing { .. } | ObjectError::Damaged { .. } => {
-                self.outcomes[index] = Some(Outcome::Skipped(SkipReason::NotHeld));
+                self.outcomes[index] = Some(Outcome::Skipped(SkipReason::ContentMissing));
                 Ok(())
             }
         }
@@ -326,7 +326,7 @@ impl Staging<'_> {
             }
         }
         if !matches!(self.node(index), Node::File { size, .. } if *size == written) {
-            self.outcomes[index] = Some(Outcome::Skipped(SkipReason::NotHeld));
+            self.outcomes[index] = Some(Outcome::Skipped(SkipReason::ContentMissing));
         }
         Ok(())
     }

@@ -196,7 +196,7 @@ fn copy_by_read(made: &OwnedFd, source: &OwnedFd, size: u64) -> Result<bool, Err
     Ok(copied == size)
 }
 
-/// Creates a file that nobody else can read until it is complete.
+/// Creates a file that no other user can read until it is complete.
 pub(super) fn create(folder: BorrowedFd<'_>, name: &FileName) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(folder, name.bytes(), flags, Mode::from_raw_mode(0o600))

@@ -208,7 +208,7 @@ impl<'walk> Builder<'walk> {
                         }
                         tree.push(TreeEntry { name: file, node });
                     } else {
-                        // Names were checked before; exclude an invalid one all the same.
+                        // Names were checked before; exclude an invalid one anyway.
                         let kind = node.is_folder().then_some(ExcludedKind::Folder);
                         let reason = ExclusionReason::InvalidName;
                         self.exclude(&here.path, name, Exclusion { reason, by_name: true, kind });

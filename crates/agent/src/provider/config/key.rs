@@ -22,7 +22,7 @@ pub enum KeyFileError {
         reason: String,
     },
     /// The command printed no key.
-    #[error("the command {command:?} gave no key: {reason}")]
+    #[error("the command {command:?} printed no key: {reason}")]
     Command {
         /// The command.
         command: String,
@@ -30,7 +30,7 @@ pub enum KeyFileError {
         reason: String,
     },
     /// Other users can read the file.
-    #[error("others can read the key file {}; close it with: chmod 600 {}", path.display(), path.display())]
+    #[error("other users can read the key file {}; run: chmod 600 {}", path.display(), path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -74,7 +74,7 @@ pub fn run_key_command(command: &str) -> Result<Secret, KeyFileError> {
     if !output.status.success() {
         return Err(failed(output.status.to_string()));
     }
-    let text = String::from_utf8(output.stdout).map_err(|_| failed("it wrote no text".to_owned()))?;
+    let text = String::from_utf8(output.stdout).map_err(|_| failed("it printed nothing".to_owned()))?;
     if text.trim().is_empty() || text.len() as u64 > KEY_BYTES {
         return Err(failed(format!("it wrote {} bytes", text.len())));
     }

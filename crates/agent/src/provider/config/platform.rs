@@ -127,20 +127,20 @@ fn bedrock(
     selection: &ProviderSelection<'_>,
     variables: &ProviderEnvironment<'_>,
 ) -> Result<PlatformProvider, ResolveError> {
-    use crate::provider::sign_in::aws::AwsPlaces;
+    use crate::provider::sign_in::aws::AwsSources;
     let ProviderSelection { name, config, wire, has_key, .. } = selection;
     if *wire != Wire::Anthropic {
-        let expected = "anthropic: Claude is what is spoken to on Bedrock";
+        let expected = "anthropic: Retake supports only Claude on Bedrock";
         return Err(ResolveError::Incomplete { name: (*name).to_owned(), field: "wire", expected });
     }
     let variable = |name: &str| variable(variables, name);
-    let places = AwsPlaces {
+    let sources = AwsSources {
         variable: &variable,
         profile: config.profile.as_deref(),
         region: config.region.as_deref(),
     };
     let region =
-        places.region().filter(|region| is_label(region)).ok_or_else(|| ResolveError::Incomplete {
+        sources.region().filter(|region| is_label(region)).ok_or_else(|| ResolveError::Incomplete {
             name: (*name).to_owned(),
             field: "region",
             expected: "a region such as us-east-1; AWS_REGION and the region of an AWS profile are read too",
@@ -148,7 +148,7 @@ fn bedrock(
     let sign_in = if *has_key || config.token_command.is_some() {
         SignIn::Key
     } else {
-        let found = places.sign_in(&region);
+        let found = sources.sign_in(&region);
         SignIn::Aws(Box::new(
             found.map_err(|hint| ResolveError::NoKey { provider: (*name).to_owned(), hint })?,
         ))

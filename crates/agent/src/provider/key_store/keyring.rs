@@ -65,7 +65,7 @@ impl Keyring {
         // The program may report success without storing the key, so read it back.
         match self.get(provider) {
             Ok(read) if read == *key => Ok(()),
-            Ok(_) => Err("it kept something else".to_owned()),
+            Ok(_) => Err("it stored something else".to_owned()),
             Err(error) => Err(error),
         }
     }
@@ -81,7 +81,7 @@ impl Keyring {
             ),
         };
         let key = Secret::new(&output?);
-        if key.is_usable() { Ok(key) } else { Err("it holds none".to_owned()) }
+        if key.is_usable() { Ok(key) } else { Err("it has none".to_owned()) }
     }
 
     pub(super) fn remove(&self, provider: &str) -> Result<(), String> {

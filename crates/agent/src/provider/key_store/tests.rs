@@ -14,12 +14,12 @@ fn keys_in_a_file_are_stored_listed_and_removed() {
     let store = KeyStore::in_file(&folder.path().join("new/retake-keys.json"));
     assert_eq!(store.get("openai"), Ok(None));
     assert_eq!(store.remove("openai"), Ok(None));
-    assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyPlace::File));
-    assert_eq!(store.set("gemini", &Secret::new("other-key")), Ok(KeyPlace::File));
+    assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyLocation::File));
+    assert_eq!(store.set("gemini", &Secret::new("other-key")), Ok(KeyLocation::File));
     assert_eq!((mode(store.file()), mode(store.file().parent().expect("a folder"))), (0o600, 0o700));
     assert_eq!(store.get("openai"), Ok(Some(Secret::new(KEY))));
     assert_eq!(store.list().expect("a list").keys().collect::<Vec<_>>(), ["gemini", "openai"]);
-    assert_eq!(store.remove("openai"), Ok(Some(KeyPlace::File)));
+    assert_eq!(store.remove("openai"), Ok(Some(KeyLocation::File)));
     assert_eq!(store.get("openai"), Ok(None));
     assert!(!std::fs::read_to_string(store.file()).expect("text").contains("sk-stored"));
     let left: Vec<_> = std::fs::read_dir(folder.path().join("new")).expect("a folder").collect();
@@ -63,11 +63,11 @@ fn with_a_keyring_the_file_lists_only_the_name_of_the_key() {
                        clear) rm kept-$5;; esac\n";
     let secret_tool = Keyring::SecretTool(fake(folder.path(), "secret-tool", secret_tool));
     let store = with(folder.path(), secret_tool);
-    assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyPlace::Keyring));
+    assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyLocation::Keyring));
     assert!(!std::fs::read_to_string(store.file()).expect("text").contains("sk-stored"));
     assert_eq!(store.get("openai"), Ok(Some(Secret::new(KEY))));
-    assert_eq!(store.list().expect("a list")["openai"], KeyPlace::Keyring);
-    assert_eq!(store.remove("openai"), Ok(Some(KeyPlace::Keyring)));
+    assert_eq!(store.list().expect("a list")["openai"], KeyLocation::Keyring);
+    assert_eq!(store.remove("openai"), Ok(Some(KeyLocation::Keyring)));
     assert!(!folder.path().join("kept-openai").exists());
 }
 
@@ -77,9 +77,9 @@ fn the_macos_keychain_gets_the_key_on_standard_input() {
     let script = "case $1 in -i) eval \"set -- $(cat)\"; printf '%s' \"$8\" > \"kept-$6\";; find-generic-password) cat \
                   \"kept-$5\";; delete-generic-password) rm \"kept-$5\";; esac\n";
     let store = with(folder.path(), Keyring::Security(fake(folder.path(), "security", script)));
-    assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyPlace::Keyring));
+    assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyLocation::Keyring));
     assert_eq!(store.get("openai"), Ok(Some(Secret::new(KEY))));
-    assert_eq!(store.remove("openai"), Ok(Some(KeyPlace::Keyring)));
+    assert_eq!(store.remove("openai"), Ok(Some(KeyLocation::Keyring)));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn without_a_working_keyring_the_key_is_stored_in_the_file() {
     let folder = tempfile::tempdir().expect("a folder");
     for script in ["exit 1\n", "exit 0\n"] {
         let store = with(folder.path(), Keyring::SecretTool(fake(folder.path(), "secret-tool", script)));
-        assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyPlace::File), "{script}");
+        assert_eq!(store.set("openai", &Secret::new(KEY)), Ok(KeyLocation::File), "{script}");
         assert_eq!(store.get("openai"), Ok(Some(Secret::new(KEY))));
     }
     let store = with(folder.path(), Keyring::SecretTool(fake(folder.path(), "secret-tool", "exit 1\n")));

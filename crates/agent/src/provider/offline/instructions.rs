@@ -54,11 +54,11 @@ pub enum Instruction {
     },
     /// Runs a command.
     Run(String),
-    /// Says something.
+    /// Answers with a text.
     Say(String),
     /// Thinks something.
     Think(String),
-    /// Says something and waits for the user.
+    /// Answers with a text and waits for the user.
     Ask(String),
     /// Writes slowly for this many seconds.
     Wait(f64),
@@ -105,7 +105,7 @@ impl Instruction {
     }
 
     /// Whether it is read-only, so that it can run together with others.
-    pub(super) fn only_looks(&self) -> bool {
+    pub(super) fn is_read_only(&self) -> bool {
         matches!(self, Self::Read(_) | Self::List(_) | Self::Glob(_) | Self::Search { .. })
     }
 

@@ -85,9 +85,9 @@ fn a_turn_runs_its_rounds_in_order() {
     check(
         "read a\nmake it nice",
         &[&[r#"read {"path":"a"}"#]],
-        "Not understood, as I am only Retake's offline assistant: make it nice.",
+        "I am only Retake's offline assistant, and did not understand: make it nice.",
     );
-    check("What is the meaning of life?", &[], "there is no model behind me");
+    check("What is the meaning of life?", &[], "offline assistant, not a model");
     check("", &[], "offline assistant");
 }
 

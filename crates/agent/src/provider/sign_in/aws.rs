@@ -36,7 +36,7 @@ pub struct AwsSignIn {
 }
 
 /// Sources of AWS credentials.
-pub(crate) struct AwsPlaces<'a> {
+pub(crate) struct AwsSources<'a> {
     /// The environment.
     pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
     /// The configured profile.
@@ -47,7 +47,7 @@ pub(crate) struct AwsPlaces<'a> {
 
 type Profile = BTreeMap<String, String>;
 
-impl AwsPlaces<'_> {
+impl AwsSources<'_> {
     /// The region, from the first source that has one.
     pub(crate) fn region(&self) -> Option<String> {
         let named = self.region.map(str::to_owned);
@@ -285,9 +285,9 @@ mod tests {
                     environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
                 }
             };
-            let places = AwsPlaces { variable: &variable, profile, region: None };
-            assert_eq!(places.region().unwrap_or_default(), region, "{environment:?}");
-            let found = match places.sign_in(region) {
+            let sources = AwsSources { variable: &variable, profile, region: None };
+            assert_eq!(sources.region().unwrap_or_default(), region, "{environment:?}");
+            let found = match sources.sign_in(region) {
                 Ok(found) => {
                     let token = found.session_token.as_ref().map_or("", Secret::reveal);
                     format!("{} {} {token}", found.access_key, found.secret_key.reveal())

@@ -55,7 +55,7 @@ enum Account {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct CredentialsFile {
     r#type: Option<String>,
     client_email: Option<String>,
     private_key_id: Option<String>,
@@ -71,7 +71,7 @@ struct Written {
 impl GoogleCredentials {
     /// Parses a credentials file; the error is the end of a sentence about that file.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let written: Written = serde_json::from_str(text)
+        let written: CredentialsFile = serde_json::from_str(text)
             .map_err(|error| format!("it is not the JSON of Google credentials ({error})"))?;
         let missing = |field: &str| format!("the field {field} is missing");
         let account = match written.r#type.as_deref() {
@@ -159,7 +159,7 @@ impl GoogleCredentials {
         };
         let host = self.token_uri.host_str().unwrap_or_default();
         let unreachable =
-            || SignInError::unreachable(format!("{host} cannot be reached; is there a network?"));
+            || SignInError::unreachable(format!("{host} cannot be reached; check the network connection"));
         let asked = connector
             .post(self.token_uri.clone())
             .header("content-type", "application/x-www-form-urlencoded")
@@ -172,7 +172,7 @@ impl GoogleCredentials {
         while let Some(chunk) = response.chunk().await.map_err(|_| unreachable())? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > ANSWER_BYTES {
-                return Err(SignInError::unreachable(format!("{host} gave more than a token")));
+                return Err(SignInError::unreachable(format!("{host} returned more than a token")));
             }
         }
         let given = serde_json::from_slice::<GuardedBody>(&bytes).ok();

@@ -34,7 +34,7 @@ impl OutputBuffer {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.head;
         if self.dropped > 0 {
-            bytes.extend_from_slice(format!("\n[… {} bytes were not kept …]\n", self.dropped).as_bytes());
+            bytes.extend_from_slice(format!("\n[… {} bytes omitted …]\n", self.dropped).as_bytes());
         }
         bytes.extend(&self.tail);
         bytes
@@ -57,7 +57,7 @@ mod tests {
         check(&[], "");
         check(&["abc", "def"], "abcdef");
         check(&["abcdefgh"], "abcdefgh");
-        check(&["abcdefgh", "ij"], "abcdef\n[… 2 bytes were not kept …]\nij");
-        check(&["abcdefghijklmnop"], "abcdef\n[… 8 bytes were not kept …]\nop");
+        check(&["abcdefgh", "ij"], "abcdef\n[… 2 bytes omitted …]\nij");
+        check(&["abcdefghijklmnop"], "abcdef\n[… 8 bytes omitted …]\nop");
     }
 }

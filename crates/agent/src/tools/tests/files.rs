@@ -59,7 +59,11 @@ fn lines_are_numbered_and_long_files_are_read_in_parts() {
     check(json!({"path": "empty"}), false, &["is empty"]);
     check(json!({"path": "binary"}), true, &["not text (5 bytes)"]);
     check(json!({"path": "latin"}), false, &["caf\u{fffd}"]);
-    check(json!({"path": "lines"}), false, &["    20\tline 20\n[More lines follow. Go on with offset 21.]"]);
+    check(
+        json!({"path": "lines"}),
+        false,
+        &["    20\tline 20\n[More lines follow. Continue with offset 21.]"],
+    );
     check(json!({"path": "lines", "offset": 49, "limit": 9}), false, &["    49\tline 49\n    50\tline 50\n"]);
     check(json!({"path": "lines", "offset": 51}), true, &["has 50 lines"]);
     check(json!({"path": "lines", "offset": 0, "limit": 1}), false, &["     1\tline 1\n"]);

@@ -80,7 +80,7 @@ const FIELDS: &[Field] = &[
     },
     Field {
         name: "private",
-        about: "Whether the thread is never sent to a hub. Turns send it to the provider of the model all the same.",
+        about: "Whether the thread is never sent to a hub. Turns still send it to the provider of the model.",
         read: |fields| to_raw_value(&fields.row.summary.private),
         write: Some(|_, value| {
             let private = Some(serde_json::from_str(value.get())?);

@@ -50,7 +50,7 @@ fn graph(styles: &Styles, file: &FileDiff, most: u64) -> Label {
         return match file.content {
             ContentComparison::Binary => Label::from(format!("not text, {sizes}").as_str()),
             ContentComparison::TooLarge => Label::from(format!("too large to compare, {sizes}").as_str()),
-            _ => Label::new().with(styles.muted, change_label(file.happened)),
+            _ => Label::new().with(styles.muted, change_label(file.change)),
         };
     };
     // Any change shows at least one sign.
@@ -63,8 +63,8 @@ fn graph(styles: &Styles, file: &FileDiff, most: u64) -> Label {
         .with(styles.removed, &"-".repeat(signs(lines.removed) as usize))
 }
 
-pub(in crate::commands) fn change_label(happened: PathChangeKind) -> &'static str {
-    match happened {
+pub(in crate::commands) fn change_label(change: PathChangeKind) -> &'static str {
+    match change {
         PathChangeKind::Added => "added",
         PathChangeKind::Changed => "changed",
         PathChangeKind::Removed => "removed",

@@ -3,12 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{Stored, place_name, store};
+use super::{StoredKey, location_name, store};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{LineBreaks, sanitize};
 
-/// List the providers that a key is stored for. The keys themselves are not shown.
+/// List providers with a stored key, without the keys.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {}
 
 #[derive(Serialize)]
 struct Keys {
-    keys: Vec<Stored>,
+    keys: Vec<StoredKey>,
 }
 
 impl Arguments {
@@ -26,7 +26,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let store = store()?;
         let listed = store.list().map_err(|error| Failure::new(Code::Failed, error))?;
-        let keys = listed.into_iter().map(|(provider, place)| Stored { provider, place }).collect();
+        let keys = listed.into_iter().map(|(provider, location)| StoredKey { provider, location }).collect();
         let answer = Keys { keys };
         context.answer(&answer, |out, styles| {
             let (heading, muted) = (styles.heading, styles.muted);
@@ -35,9 +35,9 @@ impl Arguments {
             }
             for key in &answer.keys {
                 let name = sanitize(&key.provider, LineBreaks::Fold);
-                let place = place_name(key.place, &store);
-                let place = sanitize(&place, LineBreaks::Fold);
-                writeln!(out, "{heading}{name:<18}{heading:#} {muted}in {place}{muted:#}")?;
+                let location = location_name(key.location, &store);
+                let location = sanitize(&location, LineBreaks::Fold);
+                writeln!(out, "{heading}{name:<18}{heading:#} {muted}in {location}{muted:#}")?;
             }
             Ok(())
         })

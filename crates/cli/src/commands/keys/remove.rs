@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Stored, place_name, store};
+use super::{StoredKey, location_name, store};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{LineBreaks, sanitize};
@@ -19,15 +19,16 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let store = store()?;
         let removed = store.remove(&self.provider).map_err(|error| Failure::new(Code::Failed, error))?;
-        let place = removed.ok_or_else(|| {
+        let location = removed.ok_or_else(|| {
             let message =
-                format!("no key is stored for {:?}; `retake keys` lists those there are", self.provider);
+                format!("no key is stored for {:?}; `retake keys` lists the stored keys", self.provider);
             Failure::new(Code::NotFound, message)
         })?;
-        let answer = Stored { provider: self.provider, place };
+        let answer = StoredKey { provider: self.provider, location };
         context.report(&answer, |out, _| {
-            let (name, place) = (sanitize(&answer.provider, LineBreaks::Fold), place_name(place, &store));
-            writeln!(out, "Removed the key of {name} from {}.", sanitize(&place, LineBreaks::Fold))
+            let (name, location) =
+                (sanitize(&answer.provider, LineBreaks::Fold), location_name(location, &store));
+            writeln!(out, "Removed the key of {name} from {}.", sanitize(&location, LineBreaks::Fold))
         })
     }
 }

@@ -7,7 +7,7 @@ use retake_agent::provider::Secret;
 use retake_agent::provider::config::{KeyStatus, ProviderEnvironment, key_status};
 use retake_agent::provider::known::OFFLINE;
 
-use super::{Stored, place_name, store, unknown_provider};
+use super::{StoredKey, location_name, store, unknown_provider};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::hidden_input::read_hidden;
@@ -53,18 +53,22 @@ impl Arguments {
         }
         let store = store()?;
         let stored = store.set(&self.provider, &Secret::new(&text));
-        let place = stored.map_err(|error| Failure::new(Code::Usage, error))?;
-        let answer = Stored { provider: self.provider, place };
+        let location = stored.map_err(|error| Failure::new(Code::Usage, error))?;
+        let answer = StoredKey { provider: self.provider, location };
         context.report(&answer, |out, _| {
             writeln!(
                 out,
                 "Stored the key of {name} in {}.",
-                sanitize(&place_name(place, &store), LineBreaks::Fold)
+                sanitize(&location_name(location, &store), LineBreaks::Fold)
             )
         })?;
         match key_status(&answer.provider, &setup.providers, &ProviderEnvironment::from_process()) {
-            KeyStatus::Configured => context.note("The configuration names a key too, and that one counts."),
-            KeyStatus::Environment => context.note("The environment holds a key too, and that one counts."),
+            KeyStatus::Configured => {
+                context.note("The configuration also sets a key, which takes precedence.")
+            }
+            KeyStatus::Environment => {
+                context.note("The environment also sets a key, which takes precedence.")
+            }
             _ => Ok(()),
         }
     }

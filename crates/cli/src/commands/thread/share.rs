@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Visibility on a hub.
     #[arg(long, value_parser = choice::<Visibility>(), required_unless_present_any = ["private", "support"])]
     visibility: Option<Visibility>,
-    /// Never send the thread to a hub; turns send it to the provider of the model all the same.
+    /// Never send the thread to a hub; turns still send it to the provider of the model.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     private: Option<YesNo>,
     /// Whether support may see the thread on a hub.

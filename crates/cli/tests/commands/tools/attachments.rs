@@ -44,13 +44,16 @@ fn a_document_is_refused_before_any_change_if_the_wire_has_none() {
     let server = FaultServer::with(vec![Script::status(500, "")]).expect("a port");
     let user = user(&server, "chat");
     let refused = user.refused(5, &["run", "--attach", "spec.pdf", "What is in it?"]);
-    assert!(refused.contains("mine/m takes no PDF documents") && refused.contains("--model"), "{refused}");
+    assert!(
+        refused.contains("mine/m does not accept PDF documents") && refused.contains("--model"),
+        "{refused}"
+    );
     assert!(server.requests().is_empty());
     assert_eq!(user.json(&["thread", "list"])["threads"].as_array().map(Vec::len), Some(0));
     user.run(&["thread", "new", "drafted"]);
     user.run(&["draft", "attach", "spec.pdf"]);
     let refused = user.refused(5, &["run", "--draft"]);
-    assert!(refused.contains("takes no PDF documents"), "{refused}");
+    assert!(refused.contains("does not accept PDF documents"), "{refused}");
     user.write("project/notes.txt", b"plain");
     assert!(user.refused(2, &["run", "--attach", "notes.txt", "x"]).contains("nor a PDF document"));
 }

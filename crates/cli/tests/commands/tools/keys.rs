@@ -25,12 +25,15 @@ fn a_key_is_stored_listed_and_removed_and_never_shown() {
     let user = User::new();
     let set = piped(&user, &["keys", "set", "anthropic", "--json"], &format!("{KEY}\n"));
     assert_eq!(set.code, 0, "{set:?}");
-    assert!(set.out.contains("\"place\": \"file\"") || set.out.contains("\"place\":\"file\""), "{set:?}");
+    assert!(
+        set.out.contains("\"location\": \"file\"") || set.out.contains("\"location\":\"file\""),
+        "{set:?}"
+    );
     let file = user.path("configuration/retake-keys.json");
     let mode = std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     let listed = user.json(&["keys"]);
-    assert_eq!(listed, serde_json::json!({"keys": [{"provider": "anthropic", "place": "file"}]}));
+    assert_eq!(listed, serde_json::json!({"keys": [{"provider": "anthropic", "location": "file"}]}));
     let models = user.json(&["models", "anthropic"]);
     assert_eq!(models["providers"][0]["key"], "stored", "{models}");
     assert_eq!(models["providers"][0]["ready"], true, "{models}");

@@ -179,7 +179,7 @@ fn check_message(
                 report.must(!called, &at, "thoughts come before calls");
                 thought(&at, block, report);
             }
-            _ => report.say(&at, "is of a kind that has no place here"),
+            _ => report.say(&at, "has a type that is not allowed here"),
         }
         results_over |= kind != "tool_result";
     }

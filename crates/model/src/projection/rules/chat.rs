@@ -138,7 +138,7 @@ fn user_content(at: &str, content: Option<&Value>, report: &mut Report) {
                 let image = report.fields(at, image, &["url", "detail"]);
                 report.data_url(at, image.and_then(|image| image.get("url")));
             }
-            _ => report.say(at, "is of a kind that has no place here"),
+            _ => report.say(at, "has a type that is not allowed here"),
         }
     }
 }
@@ -154,7 +154,7 @@ fn assistant<'v>(
     let Some(fields) = report.fields(at, message, &known) else { return };
     match fields.get("content") {
         Some(Value::Null) => {
-            report.must(fields.contains_key("tool_calls"), at, "says nothing and calls nothing");
+            report.must(fields.contains_key("tool_calls"), at, "has neither text nor calls");
         }
         content => _ = report.text(at, content),
     }

@@ -109,7 +109,7 @@ fn check_content(
             .map(|(n, v)| (n.as_str(), v))
             .collect();
         let &[(kind, value)] = kinds.as_slice() else {
-            report.say(&at, "must hold exactly one thing");
+            report.say(&at, "must have exactly one content field");
             continue;
         };
         match (expected, kind) {
@@ -125,7 +125,7 @@ fn check_content(
                 report.must(!responses_over, &at, "responses come before all else");
                 response(&at, value, open.next(), report);
             }
-            _ => report.say(&at, "is of a kind that has no place here"),
+            _ => report.say(&at, "has a type that is not allowed here"),
         }
         responses_over |= kind != "functionResponse";
     }

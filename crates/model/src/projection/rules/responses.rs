@@ -76,7 +76,7 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
         let at = format!("input[{index}]");
         let kind = (item["type"].as_str().unwrap_or_default(), item["role"].as_str().unwrap_or_default());
         let of_assistant = matches!(kind, ("message", "assistant") | ("function_call" | "reasoning", _));
-        report.must(index > 0 || kind == ("message", "user"), &at, "the user has the first word");
+        report.must(index > 0 || kind == ("message", "user"), &at, "must begin with the user");
         report.must(!reasoned || of_assistant, &at, "reasoning must be followed by what it led to");
         // Only more calls and then outputs may come between the first call and the last output.
         let may_follow = match kind.0 {
@@ -116,7 +116,7 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
                 let known = ["type", "id", "summary", "encrypted_content"];
                 let Some(fields) = report.fields(&at, item, &known) else { continue };
                 let sealed = report.text(&at, fields.get("encrypted_content"));
-                report.must(reasons.insert(sealed), &at, "must not be said twice");
+                report.must(reasons.insert(sealed), &at, "must not occur twice");
                 if let Some(id) = fields.get("id") {
                     let id = report.text(&at, Some(id));
                     report.must(item_ids.insert(id), &at, "the id must be unique");
@@ -124,7 +124,7 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
                 report.must(fields.get("summary").is_some_and(Value::is_array), &at, "the summary is a list");
                 reasoned = true;
             }
-            _ => report.say(&at, "is of a kind that has no place here"),
+            _ => report.say(&at, "has a type that is not allowed here"),
         }
     }
     report.must(open.is_empty(), "input", "calls must be answered");

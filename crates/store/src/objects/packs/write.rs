@@ -31,7 +31,7 @@ pub struct PackWriter {
 }
 
 /// Durable packs that nothing refers to before [`put_packed`](crate::WriteTransaction::put_packed).
-#[must_use = "nothing names the packs before they are put into a transaction"]
+#[must_use = "nothing refers to packs before a transaction records them"]
 #[derive(Debug)]
 pub struct PackedBatch {
     pub(super) packs: Vec<Pack>,

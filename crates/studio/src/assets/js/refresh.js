@@ -25,7 +25,7 @@ function replaceEntries(old, fresh, ids) {
   const next = [...fresh.children].map(entry => {
     const known = byId(entry.id);
     if (known && editorOf(known) && contentVersion(known) !== contentVersion(entry)) {
-      showConflict(known, one(".said, .plain, .preview", entry));
+      showConflict(known, one(".entry-body, .plain, .preview", entry));
     }
     return known && (editorOf(known) || known.dataset.version === entry.dataset.version) ? known : entry;
   });

@@ -33,7 +33,7 @@ pub(in super::super) fn identify(path: &Path, id: FolderId) -> std::io::Result<F
     Ok(FolderIdentity { device, inode, born, marked })
 }
 
-/// Returns whether the folder at a path is the recorded one. `here` tells whether that is the recorded path.
+/// Returns whether the folder at a path is the recorded one. `here` states whether that is the recorded path.
 pub(in super::super) fn is_at(known: &FolderIdentity, id: FolderId, path: &Path, here: bool) -> bool {
     is_same_folder(known, path, here) && (!known.marked || folder::worktree_mark(path) == Some(id))
 }

@@ -45,7 +45,7 @@ impl WorkingCopy {
         let reader = self.timeline.read()?;
         let main = &self.workspace.main().path;
         for folder in reader.queries().folders()? {
-            let what = if folder.worktree.is_some() { "the folder of a take" } else { "another project" };
+            let what = if folder.worktree.is_some() { "the worktree of a take" } else { "another project" };
             for (_, root) in &folder.roots {
                 let root = path_from_text(root);
                 // A project that contains this one also contains its siblings.

@@ -202,7 +202,7 @@ impl<'writing, 'transaction> Composer<'_, 'writing, 'transaction> {
             kind,
             turn,
             actor: caller.actor.clone(),
-            // Versions are the order of the log. A time is only what the clock said, so that one operation with a
+            // Versions are the order of the log. A time is only a reading of the clock, so that one operation with a
             // wrong time does not date those after it.
             time: self.clock.now(),
             place,

@@ -67,9 +67,11 @@ impl Timeline {
         for folder in queries.folders()?.into_iter().filter(|folder| folder.project == id) {
             let path = folder.path();
             let in_use = if queries.intent_for_folder(folder.id)?.is_some() {
-                format!("files in {path} were being moved; the next command there finishes that")
+                format!("a move of files in {path} was interrupted; the next command there finishes it")
             } else if folder.worktree.is_some() {
-                format!("a take of the project has a folder of its own at {path}; close it first")
+                format!(
+                    "a take of the project has a worktree at {path}; remove it with `retake worktree remove` first"
+                )
             } else if self.is_any_alive(&folder)? {
                 format!("a tool is running in {path}; stop it, or wait until it ends")
             } else {

@@ -237,7 +237,7 @@ fn a_path_with_missing_content_is_unchanged() {
     steps[0].after =
         Some(Node::File { content: ContentId::of(Kind::Blob, b"nowhere"), size: 7, mode: 0o644 });
     let outcomes = fixture.outcomes(&steps);
-    assert_eq!(outcomes["a"], Outcome::Skipped(SkipReason::NotHeld));
+    assert_eq!(outcomes["a"], Outcome::Skipped(SkipReason::ContentMissing));
     assert_eq!(outcomes["b"], Outcome::Written);
     assert_eq!(fixture.read(), shape([("a", f("1")), ("b", f("2"))]));
 }
@@ -255,7 +255,7 @@ fn an_entry_whose_replacement_cannot_be_written_stays_with_everything_below_it()
     }
     let outcomes = fixture.outcomes(&steps);
     for path in ["deep", "deep/further", "deep/further/in", "deep/in"] {
-        assert_eq!(outcomes[path], Outcome::Skipped(SkipReason::NotHeld), "{path}");
+        assert_eq!(outcomes[path], Outcome::Skipped(SkipReason::ContentMissing), "{path}");
     }
     assert_eq!(outcomes["flat/in"], Outcome::Written);
     let left =
