@@ -1,5 +1,5 @@
-//! Measures building and searching the index:
-//! `cargo run --release --package retake-store --example search_speed`.
+//! Measures building and searching the index, beside FTS5 alone with the same texts:
+//! `cargo run --release --package retake-store --example search_speed [ENTRIES] [BYTES]`.
 
 // Some of the shared test helpers are unused here.
 #![allow(dead_code)]
@@ -16,7 +16,15 @@ use retake_store::{SearchOrder, SearchQuery, ThreadFilter};
 use crate::texts::Rng;
 use crate::world::World;
 
+/// Entries of one operation.
+const AT_ONCE: usize = 100;
+/// Entries of one thread.
+const THREAD: usize = 1000;
+
 fn main() {
+    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse().expect("a number"));
+    let entries: usize = arguments.next().unwrap_or(20_000);
+    let bytes: usize = arguments.next().unwrap_or(2000);
     let world = World::new();
     let mut rng = Rng(42);
     // A few words are frequent, most are rare.
@@ -24,30 +32,36 @@ fn main() {
         let roll = rng.below(1 << 30) as f64 / f64::from(1 << 30);
         format!("w{}", (roll.powi(4) * 30_000.0) as u64)
     };
-    for number in 0..100 {
+    let mut texts = || {
+        let mut text = String::new();
+        while text.len() < bytes {
+            text.push_str(&word());
+            text.push(' ');
+        }
+        text
+    };
+    let mut sample = Vec::new();
+    for number in 0..entries.div_ceil(THREAD) {
         let thread = world.thread(&format!("Thread {number}"));
-        for _ in 0..20 {
-            let texts: Vec<String> = (0..10)
-                .map(|_| {
-                    let mut text = String::new();
-                    while text.len() < 2000 {
-                        text.push_str(&word());
-                        text.push(' ');
-                    }
-                    text
-                })
-                .collect();
+        for _ in 0..THREAD / AT_ONCE {
+            let texts: Vec<String> = (0..AT_ONCE).map(|_| texts()).collect();
             let entries: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
             world.say_all(thread, &entries);
+            if sample.len() < FLOOR_ENTRIES {
+                sample.extend(texts);
+            }
         }
     }
     let reading = world.store.read().expect("a read transaction");
     let queries = reading.queries();
     let watch = Stopwatch::start();
     let done = world.index.catch_up(&queries, &mut |_| ()).expect("catch-up succeeds");
-    println!("{} entries indexed: {}", done.added, watch.read());
-    let file = world.folder.path().join("search.db");
-    let size = std::fs::metadata(file).expect("the index").len();
+    println!("{} entries of {bytes} bytes indexed: {}", done.added, watch.per(done.added));
+    println!("{} entries by FTS5 alone:    {}", sample.len(), floor(&sample));
+    let size: u64 = ["search.db", "search.db-wal"]
+        .iter()
+        .map(|name| std::fs::metadata(world.folder.path().join(name)).map_or(0, |found| found.len()))
+        .sum();
     println!("index: {} MB", size / 1_000_000);
 
     let time = |name: &str, query: &SearchQuery| {
@@ -65,7 +79,7 @@ fn main() {
     time("common word, newest first", &SearchQuery { order: SearchOrder::Newest, ..words("w0") });
     time("common word, page 50", &SearchQuery { offset: 1000, ..words("w0") });
     time("no words, newest", &SearchQuery::default());
-    let one = ThreadFilter { title: Some("Thread 42".to_owned()), ..ThreadFilter::default() };
+    let one = ThreadFilter { title: Some("Thread 7".to_owned()), ..ThreadFilter::default() };
     time("common word, one thread", &SearchQuery { threads: one, ..words("w0") });
 
     let watch = Stopwatch::start();
@@ -77,26 +91,70 @@ fn main() {
     println!("forget: {}", watch.read());
 }
 
-/// Wall time and CPU time of this thread, since the machine may be busy.
+/// Entries that are also indexed by FTS5 alone.
+const FLOOR_ENTRIES: usize = 20_000;
+
+/// The least that an index of words costs: one table of FTS5, no store, no checks.
+fn floor(texts: &[String]) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let connection = rusqlite::Connection::open(folder.path().join("words.db")).expect("a database");
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+             CREATE VIRTUAL TABLE words USING fts5(text, content = '', contentless_delete = 1)",
+        )
+        .expect("a table");
+    let watch = Stopwatch::start();
+    for batch in texts.chunks(8000) {
+        let transaction = connection.unchecked_transaction().expect("a transaction");
+        {
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO words (text) VALUES (?1)").expect("a statement");
+            for text in batch {
+                insert.execute([text]).expect("a row");
+            }
+        }
+        transaction.commit().expect("a commit");
+    }
+    watch.per(texts.len() as u64)
+}
+
+/// Wall time and CPU time, since the machine may be busy.
 struct Stopwatch {
     start: Instant,
-    processor: f64,
+    thread: f64,
+    process: f64,
 }
 
 impl Stopwatch {
     fn start() -> Self {
-        Self { start: Instant::now(), processor: processor_seconds() }
+        Self { start: Instant::now(), thread: thread_seconds(), process: process_seconds() }
     }
 
+    /// The cost of each of some items, in all threads.
+    fn per(&self, count: u64) -> String {
+        let rate = |seconds: f64| (count as f64 / seconds.max(1e-9)).round();
+        let (passed, processor) = (self.start.elapsed().as_secs_f64(), process_seconds() - self.process);
+        format!("{:.0}/s; {:.1} µs of processor each", rate(passed), processor * 1e6 / count as f64)
+    }
+
+    /// The time of this thread.
     fn read(&self) -> String {
         let passed = self.start.elapsed().as_secs_f64() * 1000.0;
-        let processor = (processor_seconds() - self.processor) * 1000.0;
+        let processor = (thread_seconds() - self.thread) * 1000.0;
         format!("{passed:.1} ms, {processor:.1} ms of processor")
     }
 }
 
-fn processor_seconds() -> f64 {
+fn thread_seconds() -> f64 {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = statistics.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
     nanoseconds.unwrap_or_default() / 1e9
+}
+
+/// In hundredths of a second, with the threads that have ended.
+fn process_seconds() -> f64 {
+    let statistics = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = statistics.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

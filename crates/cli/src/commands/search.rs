@@ -25,6 +25,7 @@ Examples:
   retake search login cookie                 both words, anywhere in an entry
   retake search '\"read it on the server\"'    this phrase
   retake search 'pars*' -- -test             words that start with pars, without test
+  retake search history                      also the parts of parseHistory, parse_history and a/history.rs
   retake search theme --role AI --since 3d
   retake search theme --history              include edited, deleted and undone versions
   retake search theme --at turn:3            the take as it was after turn 3

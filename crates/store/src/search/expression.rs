@@ -4,6 +4,7 @@
 //!   fix parser         both words, anywhere              "fix" AND "parser"
 //!   "fix the parser"   consecutive words                 "fix the parser"
 //!   parse_history      punctuation inside: likewise      "parse history"
+//!   parseHistory       a name, or its parts              ("parsehistory" OR "parse history")
 //!   pars*              words with this prefix            "pars" *
 //!   fix -parser        the first without the second      ("fix") NOT ("parser")
 //! ```
@@ -13,7 +14,7 @@
 
 use super::SearchError;
 use super::scratch::Scratch;
-use super::segment::segment;
+use super::segment::{segment_query, split_names};
 
 /// More words than a person types, and few enough for FTS5.
 pub(super) const MAX_WORDS: usize = 256;
@@ -47,8 +48,12 @@ impl Expression {
         let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
         let mut count = 0;
         for term in terms(typed) {
-            let words = scratch.words(&segment(term.text))?;
-            count += words.len();
+            let words = scratch.words(&segment_query(term.text))?;
+            let parts = match split_names(term.text) {
+                Some(split) => scratch.words(&segment_query(&split))?,
+                None => Vec::new(),
+            };
+            count += words.len() + parts.len();
             if count > MAX_WORDS {
                 return Err(too_long);
             }
@@ -57,7 +62,10 @@ impl Expression {
                 continue;
             }
             let star = if term.prefix { " *" } else { "" };
-            let phrase = format!("\"{}\"{star}", words.join(" "));
+            let mut phrase = format!("\"{}\"{star}", words.join(" "));
+            if !parts.is_empty() {
+                phrase = format!("({phrase} OR \"{}\"{star})", parts.join(" "));
+            }
             if term.excluded { &mut unwanted } else { &mut wanted }.push(phrase);
         }
         let unmatchable = wanted.is_empty() && unwanted.is_empty() && !typed.trim().is_empty();
@@ -126,6 +134,9 @@ mod tests {
         check("“fix the” parser", r#""fix the" AND "parser""#);
         check("parse_history", r#""parse history""#);
         check("foo::bar", r#""foo bar""#);
+        check("parseHistory x", r#"("parsehistory" OR "parse history") AND "x""#);
+        check("parseHi*", r#"("parsehi" * OR "parse hi" *)"#);
+        check("x -GitHub", r#"("x") NOT (("github" OR "git hub"))"#);
         check("pars*", r#""pars" *"#);
         check(r#""fix the pars"* x"#, r#""fix the pars" * AND "x""#);
         check("fix -parser", r#"("fix") NOT ("parser")"#);

@@ -16,7 +16,10 @@ use super::segment::TOKENIZER;
 use crate::location::{private_file, search};
 
 /// The format version of the index. Any other version, older or newer, is rebuilt.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+
+/// Memory for the words of one batch.
+const HASH_BYTES: usize = 64 * 1024 * 1024;
 
 /// Longer than another process holds the lock for one batch.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_mins(5);
@@ -112,6 +115,10 @@ fn schema() -> String {
          CREATE VIRTUAL TABLE words USING fts5(
              text, content = '', contentless_delete = 1, tokenize = '{TOKENIZER}'
          );
+         -- A whole batch is sorted in memory, and segments are merged eight at a time instead of four, which
+         -- halves how often each word is written.
+         INSERT INTO words (words, rank) VALUES ('hashsize', {HASH_BYTES});
+         INSERT INTO words (words, rank) VALUES ('automerge', 8);
 
          -- Versions that must not be indexed again.
          CREATE TABLE forgotten (version BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
@@ -146,6 +153,7 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
          PRAGMA mmap_size = 0;
          PRAGMA cell_size_check = ON;
          PRAGMA cache_size = -16384;
+         PRAGMA wal_autocheckpoint = 8000;
          PRAGMA temp_store = MEMORY;",
     )
 }

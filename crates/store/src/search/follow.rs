@@ -6,6 +6,7 @@
 //! which process indexed what.
 
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::EntryVersion;
@@ -23,11 +24,15 @@ use crate::location::database;
 use crate::log::operations::{RowContent, ScannedRow};
 use crate::log::queries::Queries;
 
-/// Operations read from the log at a time.
-const PAGE: usize = 2000;
+/// Operations read from the log at a time: enough for a whole batch.
+const PAGE: usize = 8000;
 /// Docs and bytes of text per transaction, which bound how long other writers wait.
-const MAX_DOCS: u64 = 2000;
-const MAX_BYTES: usize = 32 * 1024 * 1024;
+const MAX_DOCS: u64 = 16_000;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Fewer rows are indexed without another thread.
+const FEW_ROWS: usize = 16;
+/// Changes that wait for the indexing thread.
+const WAITING_CHANGES: usize = 64;
 /// Indexed bytes of an entry. Longer entries are mostly tool output.
 const INDEXED_BYTES: usize = 1024 * 1024;
 
@@ -67,15 +72,15 @@ pub(super) fn cursor(connection: &Connection) -> rusqlite::Result<Cursor> {
 
 /// Indexes the log up to a read transaction; does nothing if the index is ahead of it.
 pub(super) fn follow(
-    file: &IndexFile,
+    file: &mut IndexFile,
     reading: &Queries<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CatchUpReport, SearchError> {
-    let connection = &file.connection;
+    let connection = &mut file.connection;
     let goal = reading.last_sequence()?;
     check_same_store(&file.folder, connection, reading, goal)?;
-    let mut following = CatchUp { connection, reading, caught_up: CatchUpReport::default() };
-    following.caught_up.removed += forget_redacted(connection, reading)?;
+    let mut caught_up =
+        CatchUpReport { removed: forget_redacted(connection, reading)?, ..CatchUpReport::default() };
     loop {
         let reached = cursor(connection)?.sequence;
         if reached >= goal {
@@ -83,13 +88,16 @@ pub(super) fn follow(
         }
         progress(Progress { reached, goal });
         let page = reading.scan_log(reached, PAGE)?;
-        following.apply(&page, reached)?;
+        let done = apply(connection, reading, &page, reached)?;
+        caught_up.added += done.added;
+        caught_up.removed += done.removed;
+        caught_up.unreadable += done.unreadable;
     }
     if cursor(connection)?.leftovers {
         erase_leftovers(connection)?;
     }
     progress(Progress { reached: goal, goal });
-    Ok(following.caught_up)
+    Ok(caught_up)
 }
 
 /// Refuses an index at an operation that the store does not have: it belongs to another store.
@@ -149,103 +157,170 @@ fn is_forgotten(connection: &Connection, version: ContentId) -> rusqlite::Result
         .query_row([version.bytes()], |row| row.get(0))
 }
 
-struct CatchUp<'index, 'reading> {
-    connection: &'index Connection,
-    reading: &'index Queries<'reading>,
-    caught_up: CatchUpReport,
+/// What the log brings, in its order.
+enum Change {
+    /// An entry version that may be new.
+    Version { thread: i64, cell: EntryCell, text: Option<Indexed> },
+    /// A thread was purged.
+    Purge { thread: i64 },
+    /// All changes of this row have come.
+    End { sequence: i64, operation: Vec<u8> },
 }
 
-impl<'index> CatchUp<'index, '_> {
-    /// Indexes rows of the log after `expected`; fewer or none if another process indexes too.
-    fn apply(&mut self, page: &[ScannedRow], expected: i64) -> Result<(), SearchError> {
-        let mut expected = expected;
-        let mut last: Option<&ScannedRow> = None;
-        let Some(mut batch) = self.begin(expected)? else {
-            return Ok(());
+/// What is indexed of an entry version.
+struct Indexed {
+    role: String,
+    time: i64,
+    text: String,
+}
+
+/// Indexes rows of the log after `expected`; fewer or none if another process indexes too.
+///
+/// Reading and segmenting take about as long as indexing. So with many rows, another thread does the latter.
+fn apply(
+    connection: &mut Connection,
+    reading: &Queries<'_>,
+    page: &[ScannedRow],
+    expected: i64,
+) -> Result<CatchUpReport, SearchError> {
+    if page.len() < FEW_ROWS {
+        let Some(mut indexing) = Indexing::begin(connection, expected)? else {
+            return Ok(CatchUpReport::default());
         };
-        for row in page {
-            for cell in self.new_versions(&batch.transaction, row)? {
-                if batch.is_full() {
-                    // An import may exceed one batch. The cursor stays before this operation until all of it is
-                    // indexed; indexing it again skips the existing docs.
-                    batch.commit(last)?;
-                    expected = last.map_or(expected, |row| row.sequence);
-                    let Some(next) = self.begin(expected)? else {
-                        return Ok(());
-                    };
-                    batch = next;
+        let unreadable = read_changes(reading, page, &mut |change| indexing.apply(change))?;
+        let mut done = indexing.finish()?;
+        done.unreadable += unreadable;
+        return Ok(done);
+    }
+    std::thread::scope(|scope| {
+        let (sender, changes) = sync_channel(WAITING_CHANGES);
+        let indexing = scope.spawn(move || -> Result<CatchUpReport, SearchError> {
+            let Some(mut indexing) = Indexing::begin(connection, expected)? else {
+                return Ok(CatchUpReport::default());
+            };
+            for change in changes {
+                if indexing.apply(change)? == Going::Stopped {
+                    break;
                 }
-                self.add(&mut batch, row.thread, &cell)?;
             }
-            last = Some(row);
-        }
-        batch.commit(last)?;
-        Ok(())
-    }
+            indexing.finish()
+        });
+        let read = read_changes(reading, page, &mut |change| {
+            // The other thread ends early if another process indexes, or with an error, which it returns.
+            Ok(if sender.send(change).is_ok() { Going::On } else { Going::Stopped })
+        });
+        drop(sender);
+        let done = indexing.join().unwrap_or_else(|panic| Err(StoreError::panicked(&*panic).into()));
+        let (unreadable, mut done) = (read?, done?);
+        done.unreadable += unreadable;
+        Ok(done)
+    })
+}
 
-    /// Takes the write lock; `None` if another process moved the cursor.
-    fn begin(&self, expected: i64) -> Result<Option<Batch<'index>>, SearchError> {
-        let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
-        Ok((cursor(&transaction)?.sequence == expected).then_some(Batch { transaction, docs: 0, bytes: 0 }))
-    }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Going {
+    On,
+    Stopped,
+}
 
-    fn new_versions(
-        &mut self,
-        transaction: &Connection,
-        row: &ScannedRow,
-    ) -> Result<Vec<EntryCell>, SearchError> {
+/// Reads the changes of some rows; returns how many operations could not be read.
+fn read_changes(
+    reading: &Queries<'_>,
+    page: &[ScannedRow],
+    each: &mut dyn FnMut(Change) -> Result<Going, SearchError>,
+) -> Result<u64, SearchError> {
+    let mut unreadable = 0;
+    for row in page {
         let cells = match &row.content {
             RowContent::Operation(stored) => {
-                unless_damaged(new_versions(self.reading, row.thread, &stored.operation))?
+                unless_damaged(new_versions(reading, row.thread, &stored.operation))?
             }
             RowContent::Purged => {
-                self.caught_up.removed += erase_thread(transaction, row.thread)?;
+                if each(Change::Purge { thread: row.thread })? == Going::Stopped {
+                    return Ok(unreadable);
+                }
                 Some(Vec::new())
             }
             RowContent::Damaged => None,
         };
-        Ok(cells.unwrap_or_else(|| {
-            self.caught_up.unreadable += 1;
-            Vec::new()
+        unreadable += u64::from(cells.is_none());
+        for cell in cells.unwrap_or_default() {
+            let loaded = load::<EntryVersion>(reading, cell.version).map_err(StoreError::from);
+            let text = unless_damaged(loaded)?.map(|version| Indexed {
+                role: version.role.to_lowercase(),
+                time: version.edited.unwrap_or(version.created).millis(),
+                text: segment(&indexed_text(&version)),
+            });
+            if each(Change::Version { thread: row.thread, cell, text })? == Going::Stopped {
+                return Ok(unreadable);
+            }
+        }
+        let end = Change::End { sequence: row.sequence, operation: row.id.clone() };
+        if each(end)? == Going::Stopped {
+            return Ok(unreadable);
+        }
+    }
+    Ok(unreadable)
+}
+
+/// Writes changes to the index, batch by batch.
+struct Indexing<'index> {
+    connection: &'index Connection,
+    /// `None` once another process has moved the cursor.
+    batch: Option<Batch<'index>>,
+    /// The cursor when the batch began.
+    expected: i64,
+    /// The last completely indexed row.
+    last: Option<(i64, Vec<u8>)>,
+    done: CatchUpReport,
+}
+
+impl<'index> Indexing<'index> {
+    /// Takes the write lock; `None` if another process moved the cursor.
+    fn begin(connection: &'index Connection, expected: i64) -> Result<Option<Self>, SearchError> {
+        let batch = Batch::begin(connection, expected)?;
+        Ok(batch.map(|batch| Self {
+            connection,
+            batch: Some(batch),
+            expected,
+            last: None,
+            done: CatchUpReport::default(),
         }))
     }
 
-    fn add(&mut self, batch: &mut Batch<'_>, thread: i64, cell: &EntryCell) -> Result<(), SearchError> {
-        let connection = &batch.transaction;
-        let (entry, version) = (cell.entry.bytes(), cell.version.bytes());
-        let known: bool = connection
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM doc WHERE thread = ?1 AND entry = ?2 AND version = ?3)
-                     OR EXISTS (SELECT 1 FROM forgotten WHERE version = ?3)",
-            )?
-            .query_row(params![thread, entry, version], |row| row.get(0))?;
-        if known {
-            return Ok(());
+    fn apply(&mut self, change: Change) -> Result<Going, SearchError> {
+        if matches!(change, Change::Version { .. }) && self.batch.as_ref().is_some_and(Batch::is_full) {
+            // An import may exceed one batch. The cursor stays before this operation until all of it is indexed;
+            // indexing it again skips the existing docs.
+            self.commit()?;
+            self.expected = self.last.take().map_or(self.expected, |(sequence, _)| sequence);
+            self.batch = Batch::begin(self.connection, self.expected)?;
         }
-        let loaded = load::<EntryVersion>(self.reading, cell.version).map_err(StoreError::from);
-        let Some(loaded) = unless_damaged(loaded)? else {
-            self.caught_up.unreadable += 1;
-            return Ok(());
-        };
-        connection
-            .prepare_cached(
-                "INSERT INTO doc (thread, entry, version, role, time) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![
-                thread,
-                entry,
-                version,
-                loaded.role.to_lowercase(),
-                loaded.edited.unwrap_or(loaded.created).millis()
-            ])?;
-        let text = segment(&indexed_text(&loaded));
-        connection
-            .prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?
-            .execute(params![connection.last_insert_rowid(), text])?;
-        batch.docs += 1;
-        batch.bytes += text.len();
-        self.caught_up.added += 1;
-        Ok(())
+        let Some(batch) = &mut self.batch else { return Ok(Going::Stopped) };
+        match change {
+            Change::Version { thread, cell, text } => {
+                if !batch.knows(thread, &cell)? {
+                    match text {
+                        Some(text) => batch.add(thread, &cell, &text)?,
+                        None => self.done.unreadable += 1,
+                    }
+                }
+            }
+            Change::Purge { thread } => self.done.removed += erase_thread(&batch.transaction, thread)?,
+            Change::End { sequence, operation } => self.last = Some((sequence, operation)),
+        }
+        Ok(Going::On)
+    }
+
+    fn commit(&mut self) -> Result<(), SearchError> {
+        let Some(batch) = self.batch.take() else { return Ok(()) };
+        self.done.added += batch.docs;
+        Ok(batch.commit(self.last.as_ref())?)
+    }
+
+    fn finish(mut self) -> Result<CatchUpReport, SearchError> {
+        self.commit()?;
+        Ok(self.done)
     }
 }
 
@@ -263,17 +338,48 @@ struct Batch<'index> {
     bytes: usize,
 }
 
-impl Batch<'_> {
+impl<'index> Batch<'index> {
+    /// Takes the write lock; `None` if another process moved the cursor.
+    fn begin(connection: &'index Connection, expected: i64) -> Result<Option<Self>, SearchError> {
+        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        Ok((cursor(&transaction)?.sequence == expected).then_some(Self { transaction, docs: 0, bytes: 0 }))
+    }
+
+    /// Whether a version is indexed, or must not be.
+    fn knows(&self, thread: i64, cell: &EntryCell) -> rusqlite::Result<bool> {
+        self.transaction
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM doc WHERE thread = ?1 AND entry = ?2 AND version = ?3)
+                     OR EXISTS (SELECT 1 FROM forgotten WHERE version = ?3)",
+            )?
+            .query_row(params![thread, cell.entry.bytes(), cell.version.bytes()], |row| row.get(0))
+    }
+
+    fn add(&mut self, thread: i64, cell: &EntryCell, indexed: &Indexed) -> rusqlite::Result<()> {
+        let (entry, version) = (cell.entry.bytes(), cell.version.bytes());
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO doc (thread, entry, version, role, time) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![thread, entry, version, indexed.role, indexed.time])?;
+        self.transaction
+            .prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?
+            .execute(params![self.transaction.last_insert_rowid(), indexed.text])?;
+        self.docs += 1;
+        self.bytes += indexed.text.len();
+        Ok(())
+    }
+
     fn is_full(&self) -> bool {
         self.docs >= MAX_DOCS || self.bytes >= MAX_BYTES
     }
 
     /// Commits, with the cursor at the last completely indexed row.
-    fn commit(self, last: Option<&ScannedRow>) -> rusqlite::Result<()> {
-        if let Some(row) = last {
+    fn commit(self, last: Option<&(i64, Vec<u8>)>) -> rusqlite::Result<()> {
+        if let Some((sequence, operation)) = last {
             self.transaction
                 .prepare_cached("UPDATE cursor SET sequence = ?1, operation = ?2")?
-                .execute(params![row.sequence, row.id])?;
+                .execute(params![sequence, operation])?;
         }
         self.transaction.commit()
     }

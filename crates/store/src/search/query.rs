@@ -5,7 +5,8 @@
 //!                                              └── one after another, until there are enough
 //! ```
 //!
-//! Hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for recency: 2 for the newest entry, 1.5 for one a month older, approaching 1 for old ones. So the newer of two similar matches comes first, but a much better match is never hidden by its age.
+//! A search with more matches than [`RANKED`] shows the newest of them first: its words are so common that they say little about an entry, and ranking reads
+//! every match. Otherwise hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for recency: 2 for the newest entry, 1.5 for one a month older, approaching 1 for old ones. So the newer of two similar matches comes first, but a much better match is never hidden by its age.
 
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -112,6 +113,33 @@ impl SearchQuery {
     }
 }
 
+/// Ranking more matches than this takes noticeable time.
+const RANKED: usize = 10_000;
+
+/// How many docs match.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Matches {
+    Few,
+    Many,
+}
+
+impl Matches {
+    /// Counts them, as far as that matters.
+    fn count(file: &IndexFile, query: &SearchQuery, expression: &Expression) -> rusqlite::Result<Self> {
+        let Some(wanted) = &expression.wanted else { return Ok(Self::Few) };
+        if query.order == SearchOrder::Newest {
+            return Ok(Self::Few);
+        }
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2)";
+        let limit = RANKED as i64 + 1;
+        let found: i64 = file
+            .connection
+            .prepare_cached(sql)?
+            .query_row(rusqlite::params![wanted, limit], |row| row.get(0))?;
+        Ok(if found == limit { Self::Many } else { Self::Few })
+    }
+}
+
 struct Doc {
     thread: i64,
     entry: EntryId,
@@ -130,7 +158,8 @@ pub(super) fn run(
     }
     let mut threads = ThreadLookup::new(reading, &query.threads, query.thread)?;
     let mut presence = PositionLookup::new(reading);
-    let (sql, values) = statement(query, &expression, threads.numbers());
+    let matches = Matches::count(file, query, &expression)?;
+    let (sql, values) = statement(query, &expression, matches, threads.numbers());
     let mut statement = file.connection.prepare_cached(&sql)?;
     let mut rows = statement.query(rusqlite::params_from_iter(values))?;
     let mut skipped = 0;
@@ -191,7 +220,12 @@ fn shown(
 }
 
 /// The SQL statement for ranked docs. Its caller stops it after enough hits.
-fn statement(query: &SearchQuery, expression: &Expression, threads: Option<String>) -> (String, Vec<Value>) {
+fn statement(
+    query: &SearchQuery,
+    expression: &Expression,
+    matches: Matches,
+    threads: Option<String>,
+) -> (String, Vec<Value>) {
     let mut sql = "SELECT doc.thread, doc.entry, doc.version FROM ".to_owned();
     let mut values: Vec<Value> = Vec::new();
     if let Some(wanted) = &expression.wanted {
@@ -223,6 +257,11 @@ fn statement(query: &SearchQuery, expression: &Expression, threads: Option<Strin
         values.push(threads.into());
     }
     sql.push_str(" ORDER BY ");
+    if matches == Matches::Many {
+        // In the order of the index, so that nothing beyond the last hit is read. Docs are added as the log grows.
+        sql.push_str("words.rowid DESC");
+        return (sql, values);
+    }
     if expression.wanted.is_some() && query.order == SearchOrder::Relevance {
         // Lower is better; values are negative. The constant is 30 days in milliseconds.
         sql.push_str(

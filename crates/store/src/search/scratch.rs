@@ -48,7 +48,7 @@ impl Scratch {
             .optional()?;
         Ok(marked.map(|marked| {
             let found = marked_ranges(&marked);
-            found.iter().map(|range| text.original(range)).collect()
+            in_order(found.iter().map(|range| text.original(range)).collect())
         }))
     }
 
@@ -74,6 +74,19 @@ fn marked_ranges(marked: &str) -> Vec<Range<usize>> {
         }
     }
     ranges
+}
+
+/// Sorts ranges and joins those that overlap: a name may match as a whole and by its parts.
+fn in_order(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
 }
 
 #[cfg(test)]
@@ -105,5 +118,14 @@ mod tests {
         let found: Vec<&str> = found.expect("a match").into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["café", "CAFE\u{301}"]);
         assert_eq!(scratch.matches("\"tea\"", &segmented).expect("a valid expression"), None);
+        let text = "The parseHistory of a history: HistoryItem, parseHistory.";
+        let segmented = SegmentedText::new(text);
+        let found = scratch.matches("\"history\"", &segmented).expect("a valid expression");
+        let found: Vec<&str> = found.expect("a match").into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["History", "history", "History", "History"]);
+        let found = scratch.matches("(\"parsehistory\" OR \"parse history\")", &segmented);
+        let found = found.expect("a valid expression").expect("a match");
+        let found: Vec<&str> = found.into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["parseHistory", "parseHistory"]);
     }
 }

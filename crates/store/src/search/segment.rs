@@ -8,7 +8,10 @@
 //!   "修正 bug🐛"      ►  " 修  正  bug uemoji1f41b "
 //!   "cafe\u{301}"     ►  "cafe"                          (unicode61 itself makes "e" of "é")
 //!   "Ｆｏｏ"            ►  "Foo"
+//!   "a parseHistory"  ►  "a parseHistory parse History"  (the parts of such names follow the text)
 //! ```
+//!
+//! `snake_case`, `a::b` and paths need nothing: FTS5 splits them at their punctuation.
 //!
 //! The result is never displayed. [`SegmentedText`] maps its parts back to the original.
 
@@ -81,10 +84,38 @@ fn class(character: char) -> CharacterClass {
     }
 }
 
+/// Longer names in mixed case are hashes or encoded data, not names.
+const MAX_NAME: usize = 64;
+/// Likewise names of more parts.
+const MAX_PARTS: usize = 8;
+
+/// Segments a text for the index.
 pub(super) fn segment(text: &str) -> String {
     let mut segmented = String::with_capacity(text.len() + text.len() / 8);
     copy(text, &mut segmented, |_, _| ());
+    append_parts(text, &mut segmented, |_, _| ());
     segmented
+}
+
+/// Segments a query, without the parts of names.
+pub(super) fn segment_query(text: &str) -> String {
+    let mut segmented = String::with_capacity(text.len());
+    copy(text, &mut segmented, |_, _| ());
+    segmented
+}
+
+/// A query with its names in mixed case split into their parts; `None` if there are none.
+pub(super) fn split_names(text: &str) -> Option<String> {
+    let mut split = String::new();
+    let mut copied = 0;
+    each_name(text, |parts| {
+        for part in parts {
+            split.push_str(&text[copied..part.start]);
+            split.push(' ');
+            copied = part.start;
+        }
+    });
+    (copied > 0 || !split.is_empty()).then(|| split + &text[copied..])
 }
 
 /// A segmented text with a mapping to the original.
@@ -93,6 +124,8 @@ pub(super) struct SegmentedText<'text> {
     text: String,
     /// Offsets in the segmented and original text, wherever their distance changes.
     shifts: Vec<(usize, usize)>,
+    /// The same for the parts of names, which follow the text.
+    parts: Vec<(usize, usize)>,
 }
 
 impl<'text> SegmentedText<'text> {
@@ -101,7 +134,9 @@ impl<'text> SegmentedText<'text> {
         let mut shifts = Vec::new();
         copy(original, &mut text, |here, there| shifts.push((here, there)));
         shifts.push((text.len(), original.len()));
-        Self { original, text, shifts }
+        let mut parts = Vec::new();
+        append_parts(original, &mut text, |here, there| parts.push((here, there)));
+        Self { original, text, shifts, parts }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -110,11 +145,21 @@ impl<'text> SegmentedText<'text> {
 
     /// The range of the original text for a range of the segmented text.
     pub(super) fn original(&self, range: &Range<usize>) -> Range<usize> {
+        if let Some(place) = self.place_in_name(range.start) {
+            return place..self.place_in_name(range.end).unwrap_or(place);
+        }
         let end = self.place(range.end);
         // Removed diacritics belong to the preceding letter.
         let marks = self.original[end..].chars();
         let marks = marks.take_while(|&mark| class(mark) == CharacterClass::Dropped);
         self.place(range.start)..end + marks.map(char::len_utf8).sum::<usize>()
+    }
+
+    /// The place of an offset within the parts of names.
+    fn place_in_name(&self, offset: usize) -> Option<usize> {
+        let after = self.parts.partition_point(|&(here, _)| here <= offset);
+        let (here, there) = self.parts[after.checked_sub(1)?];
+        Some((there + (offset - here)).min(self.original.len()))
     }
 
     fn place(&self, offset: usize) -> usize {
@@ -173,9 +218,68 @@ fn copy(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize
     }
 }
 
+/// Appends the parts of all names in mixed case, so that `history` finds `parseHistory`.
+fn append_parts(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize)) {
+    each_name(text, |parts| {
+        for part in parts {
+            segmented.push(' ');
+            shifted(segmented.len(), part.start);
+            segmented.push_str(&text[part.clone()]);
+        }
+    });
+}
+
+/// Passes the parts of each name in mixed case: `parseHistory`, `HTTPServer`, `utf8Text`.
+fn each_name(text: &str, mut each: impl FnMut(&[Range<usize>])) {
+    let bytes = text.as_bytes();
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_alphanumeric() {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        parts.clear();
+        let mut part = start;
+        at += 1;
+        while at < bytes.len() && bytes[at].is_ascii_alphanumeric() {
+            let (before, here) = (bytes[at - 1], bytes[at]);
+            let begins = here.is_ascii_uppercase()
+                && (!before.is_ascii_uppercase() || bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase));
+            if begins {
+                parts.push(part..at);
+                part = at;
+            }
+            at += 1;
+        }
+        if !parts.is_empty() && parts.len() < MAX_PARTS && at - start <= MAX_NAME {
+            parts.push(part..at);
+            each(&parts);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_mixed_case_have_parts() {
+        let check = |text: &str, expected: &[&str]| {
+            let mut found = Vec::new();
+            each_name(text, |parts| found.extend(parts.iter().map(|part| text[part.clone()].to_owned())));
+            assert_eq!(found, expected, "{text:?}");
+        };
+        check("call parseHistory() of HTTPServer", &["parse", "History", "HTTP", "Server"]);
+        check("utf8Text iPhone GitHub", &["utf8", "Text", "i", "Phone", "Git", "Hub"]);
+        check("snake_case SCREAMING plain Title 42 été", &[]);
+        check("größeMaß HTML", &["e", "Ma"]);
+        check(&"aB".repeat(MAX_PARTS), &[]);
+        check("", &[]);
+        assert_eq!(split_names("foo::parseHistory").as_deref(), Some("foo:: parse History"));
+        assert_eq!(split_names("parse_history"), None);
+    }
 
     #[test]
     fn characters_of_scripts_without_spaces_are_words() {
@@ -211,5 +315,7 @@ mod tests {
         check("ok🐛bug", "uemoji1f41b", "🐛");
         check("ok🐛bug", "bug", "bug");
         check("x\nＦｏｏ y", "Foo", "Ｆｏｏ");
+        check("修 parseHistory it", " History", "History");
+        check("a parseHistory it", "parse History", "parseHistory");
     }
 }

@@ -167,3 +167,71 @@ fn exclusions_alone_list_all_other_entries() {
     assert_eq!(world.entries("-pear"), [apple]);
     assert_eq!(world.entries("-apple -pear"), []);
 }
+
+/// Names are found as a whole, by their parts, and in the other spelling.
+#[test]
+fn names_in_code_are_found_by_their_parts() {
+    let world = World::new();
+    let thread = world.thread("Names");
+    let texts = [
+        ("camel", "It calls parseHistory on GitHub."),
+        ("snake", "It calls parse_history in src/search/history_page.rs."),
+        ("path", "See std::collections::HashMap."),
+        ("lower", "github has parsehistory."),
+    ];
+    let said: Vec<(&str, &str)> = texts.iter().map(|&(_, text)| ("User", text)).collect();
+    let ids = world.say_all(thread, &said);
+    let check = |words: &str, expected: &[&str]| {
+        let found = world.entries(words);
+        let names = texts.iter().zip(&ids).filter(|(_, id)| found.contains(id)).map(|((name, _), _)| *name);
+        assert_eq!(names.collect::<Vec<_>>(), expected, "{words:?}");
+        assert!(found.len() <= expected.len(), "{words:?}");
+    };
+    check("history", &["camel", "snake"]);
+    check("hist*", &["camel", "snake"]);
+    check("parseHistory", &["camel", "snake", "lower"]);
+    check("parsehistory", &["camel", "lower"]);
+    check("parse_history", &["camel", "snake"]);
+    check("parseHi*", &["camel", "snake", "lower"]);
+    check("github", &["camel", "lower"]);
+    check("GitHub", &["camel", "lower"]);
+    check("\"on github\"", &["camel"]);
+    check("hub", &["camel"]);
+    check("search/history", &["snake"]);
+    check("map", &["path"]);
+    check("HashMap", &["path"]);
+    check("collections::hash", &[]);
+    check("calls -history", &[]);
+    check("calls -GitHub", &["snake"]);
+    let hits = world.find(&SearchQuery::words("history -page"));
+    let pieces: Vec<_> = hits[0]
+        .snippet
+        .pieces
+        .iter()
+        .filter(|piece| piece.matched)
+        .map(|piece| piece.text.as_str())
+        .collect();
+    assert_eq!(pieces, ["History"]);
+}
+
+/// Words that match very many entries show the newest first; all hits are still reachable.
+#[test]
+fn very_common_words_show_the_newest_entries_first() {
+    const ENTRIES: usize = 10_050;
+    let world = World::new();
+    let thread = world.thread("Echo");
+    let texts: Vec<String> = (0..ENTRIES).map(|number| format!("echo {number}")).collect();
+    let said: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
+    let ids = world.say_all(thread, &said);
+    let page = |offset: usize| -> Vec<_> {
+        let query = SearchQuery { offset, ..SearchQuery::words("echo") };
+        world.find(&query).iter().map(|hit| hit.entry).collect()
+    };
+    let newest: Vec<_> = ids.iter().rev().copied().collect();
+    assert_eq!(page(0), newest[..20]);
+    assert_eq!(page(1000), newest[1000..1020]);
+    assert_eq!(page(ENTRIES - 5), newest[ENTRIES - 5..]);
+    let roles = SearchQuery { roles: vec!["AI".to_owned()], ..SearchQuery::words("echo") };
+    assert_eq!(world.find(&roles), []);
+    assert_eq!(world.entries("echo 7"), [ids[7]], "a search with few matches is ranked");
+}
