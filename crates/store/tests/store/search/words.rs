@@ -179,8 +179,8 @@ fn names_in_code_are_found_by_their_parts() {
         ("path", "See std::collections::HashMap."),
         ("lower", "github has parsehistory."),
     ];
-    let said: Vec<(&str, &str)> = texts.iter().map(|&(_, text)| ("User", text)).collect();
-    let ids = world.say_all(thread, &said);
+    let messages: Vec<(&str, &str)> = texts.iter().map(|&(_, text)| ("User", text)).collect();
+    let ids = world.say_all(thread, &messages);
     let check = |words: &str, expected: &[&str]| {
         let found = world.entries(words);
         let names = texts.iter().zip(&ids).filter(|(_, id)| found.contains(id)).map(|((name, _), _)| *name);
@@ -221,8 +221,8 @@ fn very_common_words_show_the_newest_entries_first() {
     let world = World::new();
     let thread = world.thread("Echo");
     let texts: Vec<String> = (0..ENTRIES).map(|number| format!("echo {number}")).collect();
-    let said: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
-    let ids = world.say_all(thread, &said);
+    let messages: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
+    let ids = world.say_all(thread, &messages);
     let page = |offset: usize| -> Vec<_> {
         let query = SearchQuery { offset, ..SearchQuery::words("echo") };
         world.find(&query).iter().map(|hit| hit.entry).collect()
