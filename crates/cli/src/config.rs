@@ -20,7 +20,7 @@ use retake_agent::provider::prices::Price;
 use retake_model::settings::Effort;
 use serde::Deserialize;
 
-pub(crate) use edit::{checked, get, set, unset};
+pub(crate) use edit::{checked, get, is_free, is_secret, set, set_free, unset};
 pub(crate) use keys::{KEYS, Key, ValueType, key};
 pub(crate) use listen::ListenAddress;
 

@@ -1,5 +1,6 @@
 //! `retake config`: the configuration file.
 
+mod edit;
 mod get;
 mod list;
 mod path;
@@ -27,7 +28,8 @@ Examples:
   retake config                                 every key, its value and its source
   retake config set storage.budget \"5 GB\"
   retake config get output.entries
-  retake config unset storage.budget")]
+  retake config unset storage.budget
+  retake config edit                            the whole file, checked before it is saved")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -42,6 +44,8 @@ enum Command {
     Get(get::Arguments),
     /// Set a key. Comments and order in the file are preserved.
     Set(set::Arguments),
+    /// Edit the file in your editor. It is replaced only if the new text is valid.
+    Edit(edit::Arguments),
     /// Remove a key from the file, restoring its default.
     Unset(unset::Arguments),
     /// Print the path of the configuration file.
@@ -54,6 +58,7 @@ impl Arguments {
             Command::List(arguments) => arguments.run(context),
             Command::Get(arguments) => arguments.run(context),
             Command::Set(arguments) => arguments.run(context),
+            Command::Edit(_) => edit::run(context),
             Command::Unset(arguments) => arguments.run(context),
             Command::Path(arguments) => arguments.run(context),
         }

@@ -1,5 +1,7 @@
 //! Edits the configuration as text, preserving comments, order and formatting.
 
+use std::path::Path;
+
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{Key, ValueType};
@@ -9,9 +11,11 @@ use crate::failure::{Code, Failure};
 /// The value of a key in the text, if it is set.
 pub(crate) fn get(text: &str, name: &str) -> Result<Option<Value>, Failure> {
     let document = parse(text)?;
-    let (section, name) = parts(name);
-    let found = section_of(&document, section).and_then(|table| table.get(name)).and_then(Item::as_value);
-    Ok(found.map(|value| {
+    let (sections, name) = parts(name)?;
+    let found = sections.iter().try_fold(document.as_table() as &dyn TableLike, |table, section| {
+        table.get(section).and_then(Item::as_table_like)
+    });
+    Ok(found.and_then(|table| table.get(&name)).and_then(Item::as_value).map(|value| {
         let mut value = value.clone();
         value.decor_mut().clear();
         value
@@ -20,15 +24,51 @@ pub(crate) fn get(text: &str, name: &str) -> Result<Option<Value>, Failure> {
 
 /// The text with a key set to a typed value.
 pub(crate) fn set(text: &str, key: &Key, typed: &str) -> Result<String, Failure> {
+    put(text, key.name, value(key, typed)?)
+}
+
+/// The text with a key of a provider or a price set. The value is TOML if that is valid there, and text otherwise.
+pub(crate) fn set_free(text: &str, name: &str, typed: &str, path: &Path) -> Result<String, Failure> {
+    if let Ok(value) = typed.parse::<Value>()
+        && let Ok(valid) = checked(put(text, name, value)?, path)
+    {
+        return Ok(valid);
+    }
+    checked(put(text, name, typed.into())?, path)
+}
+
+/// Whether a name is that of a key below a name of the user's, such as `providers.local.base_url`.
+pub(crate) fn is_free(name: &str) -> bool {
+    parts(name).is_ok_and(|(sections, _)| {
+        sections.len() > 1 && matches!(sections[0].as_str(), "providers" | "prices")
+    })
+}
+
+/// Whether the value of a key must not be printed.
+pub(crate) fn is_secret(name: &str) -> bool {
+    parts(name).is_ok_and(|(sections, name)| {
+        sections.first().is_some_and(|section| section == "providers")
+            && (name == "key" || sections.get(2).is_some_and(|section| section == "headers"))
+    })
+}
+
+fn put(text: &str, name: &str, value: Value) -> Result<String, Failure> {
     let mut document = parse(text)?;
-    let value = value(key, typed)?;
-    let (section, name) = parts(key.name);
-    let table = document
-        .entry(section)
-        .or_insert_with(|| Item::Table(Table::new()))
-        .as_table_like_mut()
-        .ok_or_else(|| Failure::new(Code::Usage, format!("`{section}` is not a section in the file")))?;
-    match table.get_mut(name).and_then(Item::as_value_mut) {
+    let (sections, name) = parts(name)?;
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for section in &sections {
+        let new = || {
+            let mut table = Table::new();
+            // A header only for the table that has keys of its own.
+            table.set_implicit(true);
+            Item::Table(table)
+        };
+        table =
+            table.entry(section).or_insert_with(new).as_table_like_mut().ok_or_else(|| {
+                Failure::new(Code::Usage, format!("`{section}` is not a section in the file"))
+            })?;
+    }
+    match table.get_mut(&name).and_then(Item::as_value_mut) {
         Some(before) => {
             // Keeps the formatting around the value, such as a trailing comment.
             let decor = before.decor().clone();
@@ -36,7 +76,7 @@ pub(crate) fn set(text: &str, key: &Key, typed: &str) -> Result<String, Failure>
             *before.decor_mut() = decor;
         }
         None => {
-            table.insert(name, Item::Value(value));
+            table.insert(&name, Item::Value(value));
         }
     }
     Ok(document.to_string())
@@ -45,13 +85,12 @@ pub(crate) fn set(text: &str, key: &Key, typed: &str) -> Result<String, Failure>
 /// The text without a key; `None` if the key was not set.
 pub(crate) fn unset(text: &str, name: &str) -> Result<Option<String>, Failure> {
     let mut document = parse(text)?;
-    let (section, name) = parts(name);
-    let table: Option<&mut dyn TableLike> = if section.is_empty() {
-        Some(document.as_table_mut())
-    } else {
-        document.get_mut(section).and_then(Item::as_table_like_mut)
-    };
-    let removed = table.and_then(|table| table.remove(name));
+    let (sections, name) = parts(name)?;
+    let mut table: Option<&mut dyn TableLike> = Some(document.as_table_mut());
+    for section in &sections {
+        table = table.and_then(|table| table.get_mut(section)).and_then(Item::as_table_like_mut);
+    }
+    let removed = table.and_then(|table| table.remove(&name));
     Ok(removed.map(|_| document.to_string()))
 }
 
@@ -93,21 +132,17 @@ fn parse(text: &str) -> Result<DocumentMut, Failure> {
     })
 }
 
-/// Splits a key into section and name. A name without a section is at the top level.
-fn parts(name: &str) -> (&str, &str) {
-    name.split_once('.').unwrap_or(("", name))
-}
-
-fn section_of<'text>(document: &'text DocumentMut, section: &str) -> Option<&'text dyn TableLike> {
-    if section.is_empty() {
-        Some(document.as_table())
-    } else {
-        document.get(section).and_then(Item::as_table_like)
-    }
+/// Splits a key into its sections and its name. A part with a dot is quoted: `prices."gpt-5.1".input`.
+fn parts(name: &str) -> Result<(Vec<String>, String), Failure> {
+    let wrong = || Failure::new(Code::Usage, format!("{name:?} is not a key, such as `storage.budget`"));
+    let keys = toml_edit::Key::parse(name).map_err(|_| wrong())?;
+    let mut sections: Vec<String> = keys.iter().map(|key| key.get().to_owned()).collect();
+    let name = sections.pop().ok_or_else(wrong)?;
+    Ok((sections, name))
 }
 
 /// Returns the text if it is a valid configuration.
-pub(crate) fn checked(text: String, path: &std::path::Path) -> Result<String, Failure> {
+pub(crate) fn checked(text: String, path: &Path) -> Result<String, Failure> {
     Config::parse(&text, path)?;
     Ok(text)
 }
@@ -156,6 +191,42 @@ budget = \"5 GB\"
     }
 
     #[test]
+    fn keys_of_providers_and_prices_are_set_and_validated() {
+        let path = Path::new("config.toml");
+        for (name, typed, expected) in [
+            ("providers.local.base_url", "http://x", Some("[providers.local]\nbase_url = \"http://x\"\n")),
+            ("providers.local.images", "true", Some("[providers.local]\nimages = true\n")),
+            ("providers.local.stall_seconds", "5", Some("[providers.local]\nstall_seconds = 5\n")),
+            ("providers.azure.api_version", "2026", Some("[providers.azure]\napi_version = \"2026\"\n")),
+            (
+                "providers.local.models",
+                "[\"a\", \"b\"]",
+                Some("[providers.local]\nmodels = [\"a\", \"b\"]\n"),
+            ),
+            ("providers.local.headers.X-Team", "7", Some("[providers.local.headers]\nX-Team = \"7\"\n")),
+            ("providers.\"a.b\".wire", "chat", Some("[providers.\"a.b\"]\nwire = \"chat\"\n")),
+            ("providers.local.base-url", "x", None),
+            ("providers.local.images", "perhaps", None),
+        ] {
+            assert!(is_free(name), "{name}");
+            let set = set_free("", name, typed, path).ok();
+            assert_eq!(set.as_deref(), expected, "{name}");
+            if let Some(set) = set {
+                assert!(unset(&set, name).expect("a document").is_some(), "{name}");
+            }
+        }
+        for (name, free, secret) in [
+            ("storage.budget", false, false),
+            ("providers.local", false, false),
+            ("providers.local.key", true, true),
+            ("providers.local.headers.Authorization", true, true),
+            ("providers.local.key_env", true, false),
+        ] {
+            assert_eq!((is_free(name), is_secret(name)), (free, secret), "{name}");
+        }
+    }
+
+    #[test]
     fn invalid_values_are_refused() {
         for (name, typed) in [
             ("output.pager", "maybe"),
@@ -165,6 +236,9 @@ budget = \"5 GB\"
             ("storage.budget", "5 parsecs"),
         ] {
             assert!(set_key("", name, typed).is_err(), "{name} {typed}");
+        }
+        for name in ["", "a..b", "providers..key"] {
+            assert!(get("", name).is_err() && unset("", name).is_err(), "{name:?}");
         }
         assert!(set_key("history = 1\n", "history.depth", "3").is_err());
         assert!(set_key("not toml", "history.depth", "3").is_err());

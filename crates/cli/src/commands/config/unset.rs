@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::File;
 use super::set::Answer;
-use crate::config::{key, unset};
+use crate::config::{is_free, key, unset};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{LineBreaks, sanitize};
@@ -23,6 +23,7 @@ impl Arguments {
         let text = unset(file.text(), &self.key)?;
         match &text {
             Some(text) => file.write(text)?,
+            None if is_free(&self.key) => {}
             None => {
                 key(&self.key)?;
             }

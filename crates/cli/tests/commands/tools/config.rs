@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::tools::support::User;
+use crate::tools::support::{User, command_output};
 
 const WRITTEN: &str = "\
 # Kept for the auditors.
@@ -93,6 +93,52 @@ fn the_first_setting_creates_the_file_and_its_folder() {
     assert_eq!(file(&user), format!("[storage]\nfolder = \"{}\"\n", user.project().join("here").display()));
     let left: Vec<_> = fs::read_dir(user.path("configuration")).expect("a folder").collect();
     assert_eq!(left.len(), 1, "nothing but the file: {left:?}");
+}
+
+#[test]
+fn keys_of_providers_are_set_and_secrets_are_not_printed() {
+    let user = with_file(WRITTEN);
+    user.run(&["config", "set", "providers.local.base_url", "http://localhost:8000/v1"]);
+    assert_eq!(user.run(&["config", "get", "providers.local.base_url"]), "http://localhost:8000/v1\n");
+    let said = user.run(&["config", "set", "providers.local.key", "sk-secret"]);
+    assert!(!said.contains("sk-secret"), "{said}");
+    assert!(
+        file(&user)
+            .ends_with("[providers.local]\nbase_url = \"http://localhost:8000/v1\"\nkey = \"sk-secret\"\n")
+    );
+    let error = user.refused(2, &["config", "set", "providers.local.base-url", "x"]);
+    assert!(error.contains("base-url"), "{error}");
+    user.run(&["config", "unset", "providers.local.key"]);
+    user.refused(3, &["config", "get", "providers.local.key"]);
+}
+
+#[test]
+fn an_edited_configuration_is_checked_before_it_replaces_the_file() {
+    for (script, code, expected) in [
+        (
+            "echo '[history]' >> \"$1\"; echo 'depth = 7' >> \"$1\"",
+            0,
+            format!("{WRITTEN}[history]\ndepth = 7\n"),
+        ),
+        ("echo 'nonsense = 7' >> \"$1\"", 2, WRITTEN.to_owned()),
+        ("exit 1", 1, WRITTEN.to_owned()),
+        ("true", 0, WRITTEN.to_owned()),
+        ("echo >> \"$1\"; echo '# by another' >> \"$RETAKE_CONFIG\"", 5, format!("{WRITTEN}# by another\n")),
+    ] {
+        let user = with_file(WRITTEN);
+        let editor = user.path("editor");
+        fs::write(&editor, format!("#!/bin/sh\n{script}\n")).expect("our folder");
+        fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("our file");
+        let run = user.command().args(["config", "edit"]).env("EDITOR", &editor).output();
+        let output = command_output(run.expect("the program starts"));
+        assert_eq!(output.code, code, "{script}: {output:?}");
+        assert_eq!(file(&user), expected, "{script}");
+        if code == 2 {
+            let saved = output.err.split("saved to ").nth(1).expect("a path").trim().to_owned();
+            assert!(fs::read_to_string(&saved).expect("the text").contains("nonsense"));
+            fs::remove_file(saved).expect("our file");
+        }
+    }
 }
 
 #[test]
