@@ -35,6 +35,16 @@ need_python() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages python3-venv
 }
 
+# Tests complete command lines in the real shells; bash is there, because this is a script of it.
+need_shells() {
+  local missing=()
+  local shell
+  for shell in zsh fish; do
+    command -v "$shell" >/dev/null || missing+=("$shell")
+  done
+  [ "${#missing[@]}" -eq 0 ] || install_packages "${missing[@]}"
+}
+
 # The studio's tests need a real browser. Browser and driver must be of the same release.
 need_browser() {
   command -v chromium >/dev/null && command -v chromedriver >/dev/null && return

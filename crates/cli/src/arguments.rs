@@ -15,8 +15,15 @@ use crate::ui::style::ColorWhen;
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) general: GlobalOptions,
+    /// Continue the current thread: in a chat, or with a prompt.
+    #[arg(short = 'c', long = "continue")]
+    pub(crate) continues: bool,
+    /// Pick a thread, or name one, and chat on it. Without a terminal, threads are listed.
+    #[arg(long, value_name = "THREAD", num_args = 0..=1, conflicts_with = "continues")]
+    #[expect(clippy::option_option, reason = "the option, and its value")]
+    pub(crate) resume: Option<Option<String>>,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 const STYLES: styling::Styles = styling::Styles::styled()
@@ -26,6 +33,12 @@ const STYLES: styling::Styles = styling::Styles::styled()
     .placeholder(styling::AnsiColor::Cyan.on_default());
 
 const AFTER_HELP: &str = "\
+Examples:
+  retake                              where you are, and what to do next
+  retake \"Why does the login fail?\"  a prompt with a space needs no command
+  retake -c                           continue the current thread in a chat
+  retake --resume                     pick a thread
+
 Start with `retake demo`, a one-minute tour in a temporary folder. The glossary is docs/glossary.md, or \"Glossary\" in \
 the studio.
 
@@ -145,6 +158,9 @@ pub(crate) enum Command {
     /// Show and change the configuration.
     #[command(display_order = 201)]
     Config(commands::config::Arguments),
+    /// Complete a command line.
+    #[command(name = "__complete", hide = true)]
+    Complete(commands::complete::Arguments),
     /// Print the version.
     #[command(display_order = 204)]
     Version(commands::version::Arguments),
@@ -304,12 +320,26 @@ mod tests {
         }
     }
 
+    /// The examples of a help text.
+    fn examples(after_help: &str) -> impl Iterator<Item = &str> {
+        after_help.lines().filter(|line| line.starts_with("  ")).map(str::trim)
+    }
+
+    /// The command line of an example, without its comment, pipes and redirections.
+    fn words_of(example: &str) -> Option<Vec<std::ffi::OsString>> {
+        let command = example.split("  ").next()?;
+        let start = if command.starts_with("retake") { 0 } else { command.find("| retake ")? + 2 };
+        let words = shell_words::split(&command[start..]).ok()?;
+        let is_end = |word: &String| matches!(word.as_str(), "|" | ">" | "&&" | "#" | "<");
+        Some(words.into_iter().take_while(|word| !is_end(word)).map(Into::into).collect())
+    }
+
     #[test]
     fn every_command_has_a_description_and_an_example() {
         let mut command = Arguments::command();
         command.build();
         let mut waiting = vec![command.clone()];
-        let mut seen = 0;
+        let (mut seen, mut parsed_examples, mut wrong) = (0, 0, Vec::new());
         while let Some(command) = waiting.pop() {
             let name = command.get_bin_name().unwrap_or_default().to_owned();
             let below: Vec<clap::Command> = command
@@ -324,9 +354,21 @@ mod tests {
                 assert!(after.contains("Example"), "{name} has no example");
             }
             assert_eq!(badly_laid_out(&after), None, "{name}");
+            for example in examples(&after) {
+                // Another program, such as curl.
+                let Some(words) = words_of(example) else { continue };
+                if let Err(error) = crate::command_line::parse(&words)
+                    && error.use_stderr()
+                {
+                    wrong.push(format!("{name}: {example}: {error}"));
+                }
+                parsed_examples += 1;
+            }
             seen += 1;
             waiting.extend(below);
         }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(parsed_examples > 150, "only {parsed_examples} examples were parsed");
         assert!(seen > 30, "only {seen} commands were checked");
         command.debug_assert();
     }

@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory};
-use clap_complete::engine::ArgValueCompleter;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
 use crate::arguments::Arguments;
 use source::{Source, StoreReader};
@@ -36,7 +36,12 @@ pub(crate) fn complete(words: &[String], folder: &Path, thread: Option<&str>) ->
     let last = line.len() - 1;
     let found = clap_complete::engine::complete(&mut command, line, last, Some(folder)).unwrap_or_default();
     let mut candidates: Vec<Candidate> = Vec::new();
-    for candidate in found {
+    // Options are offered to those who type a hyphen, or where there is nothing else.
+    let is_option =
+        |candidate: &CompletionCandidate| candidate.get_value().as_encoded_bytes().starts_with(b"-");
+    let only_options =
+        words.last().is_some_and(|typed| typed.starts_with('-')) || found.iter().all(is_option);
+    for candidate in found.iter().filter(|candidate| only_options || !is_option(candidate)) {
         // A name that is not text, or would act on the terminal, has to be typed.
         let Some(value) = candidate.get_value().to_str().filter(|value| !value.contains(char::is_control))
         else {
@@ -49,6 +54,23 @@ pub(crate) fn complete(words: &[String], folder: &Path, thread: Option<&str>) ->
         }
     }
     candidates
+}
+
+/// Splits a command line at the cursor into the position of the last word and all words. The last one may have an open
+/// quote.
+pub(crate) fn split(line: &str) -> Option<(usize, Vec<String>)> {
+    let (mut start, mut quote) = (0, None);
+    for (at, letter) in line.char_indices() {
+        match (quote, letter) {
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            (None, _) if letter.is_whitespace() => start = at + letter.len_utf8(),
+            _ => {}
+        }
+    }
+    let mut words = shell_words::split(&line[..start]).ok()?;
+    words.push(line[start..].trim_start_matches(['\'', '"']).to_owned());
+    Some((start, words))
 }
 
 /// The command with a source for each argument that names something in the store.
@@ -76,7 +98,7 @@ fn source_of(path: &str, argument: &Arg) -> Option<Source> {
     let name = argument.get_value_names().and_then(|names| names.first()).map_or(id, |name| name.as_str());
     Some(match (path, name.to_ascii_uppercase().as_str()) {
         ("switch", "TAKE|THREAD") => Source::TakesAndThreads,
-        (_, "THREAD" | "THREADS" | "THREAD|TURN") => Source::Threads,
+        (_, name) if name.starts_with("THREAD") => Source::Threads,
         ("take rename", "OLD") | ("compare", "ONE" | "OTHER") | (_, "TAKE" | "TAKES") => Source::Takes,
         (_, "ENTRY" | "ENTRIES") => Source::Entries,
         (_, "REVISION" | "VERSION|NAME") => Source::Revisions,
@@ -117,5 +139,19 @@ mod tests {
             }
         }
         assert!(seen.len() > 60, "{seen:?}");
+    }
+
+    #[test]
+    fn words_are_split_at_the_cursor() {
+        for (line, start, words) in [
+            ("", 0, &[""][..]),
+            ("un", 0, &["un"]),
+            ("take switch ", 12, &["take", "switch", ""]),
+            ("take switch 'my t", 12, &["take", "switch", "my t"]),
+            ("take switch 'my take' -", 22, &["take", "switch", "my take", "-"]),
+        ] {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(split(line), Some((start, words)), "{line}");
+        }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) use retake_surface::{Code, Failure};
 use serde_json::{Value, json};
 
 use crate::arguments::GlobalOptions;
+use crate::command_line::help;
 use crate::ui::confirm::ConfirmError;
 use crate::ui::input::InputError;
 use crate::ui::json::to_text;
@@ -39,7 +40,9 @@ fn as_json(failure: Failure) -> Value {
 /// Prints a usage error, or the requested help.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        error.exit();
+        // The request for help or the version was fulfilled, even if nobody reads the answer.
+        let _ = write!(anstream::AutoStream::auto(std::io::stdout()), "{}", help(error).ansi());
+        return ExitCode::SUCCESS;
     }
     // The message quotes the command line, which may contain pasted control sequences.
     let text = error.render().to_string();

@@ -6,6 +6,7 @@
 mod agent;
 mod arguments;
 mod cache_cost;
+mod command_line;
 mod commands;
 mod completion;
 mod config;
@@ -18,16 +19,18 @@ mod ui;
 mod undo_hint;
 mod working_copy;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use arguments::{Arguments, Command, Effect};
 use context::Context;
-use failure::Failure;
+use failure::{Code, Failure};
 
 fn main() -> ExitCode {
-    let parsed = Arguments::command().try_get_matches().and_then(|matches| {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let parsed = command_line::parse(&words).and_then(|matches| {
         let mut arguments = Arguments::from_arg_matches(&matches)?;
         if is_dry_run(&matches) {
             arguments.general.effect = Effect::Preview;
@@ -38,9 +41,9 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return failed(is_exec(), failure::usage(&error)),
     };
-    let general = arguments.general;
-    let exec = matches!(arguments.command, Command::Exec(_));
-    match run(general.clone(), arguments.command) {
+    let general = arguments.general.clone();
+    let exec = matches!(arguments.command, Some(Command::Exec(_)));
+    match run(arguments) {
         Ok(code) => code,
         Err(failure) => failed(exec, failure::report(failure, &general)),
     }
@@ -64,7 +67,22 @@ fn is_dry_run(matches: &ArgMatches) -> bool {
     }
 }
 
-fn run(general: arguments::GlobalOptions, command: Command) -> Result<ExitCode, Failure> {
+fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { general, continues, resume, command } = arguments;
+    let Some(command) = command else {
+        let context = Context::new(general)?;
+        let done = match resume {
+            Some(named) => commands::pick::resume(&context, named),
+            None if continues => commands::pick::continue_current(&context),
+            None => commands::overview::run(&context).map(|()| ExitCode::SUCCESS),
+        };
+        context.report_recovered();
+        return done;
+    };
+    if resume.is_some() || (continues && !matches!(command, Command::Run(_))) {
+        let message = "--continue and --resume start a chat; they take a prompt or a thread, and no command";
+        return Err(Failure::new(Code::Usage, message));
+    }
     let context = match command {
         // These commands must work with a broken configuration.
         Command::Config(_)
@@ -104,6 +122,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Edit(arguments) => arguments.run(context)?,
         Command::Fork(arguments) => arguments.run(context)?,
         Command::Version(_) => commands::version::run(context)?,
+        Command::Complete(arguments) => arguments.run(context)?,
         Command::Thread(command) => commands::thread::run(command, context)?,
         Command::Entry(command) => commands::entry::run(command, context)?,
         Command::Take(command) => commands::take::run(command, context)?,

@@ -43,7 +43,7 @@ use input::{Input, read_line};
 use line_editor::{LineEditor, Typed};
 
 /// Chat with the agent, line by line.
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(after_help = "\
 Examples:
   retake chat

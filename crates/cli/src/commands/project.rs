@@ -22,7 +22,7 @@ Examples:
   retake project init                make this folder a project
   retake project forget              this folder is no longer a project; its threads are kept
   retake project adopt 7f3kq2p9      use the threads of that project in this folder
-  retake project root add lib ../lib record the files of ../lib with this project")]
+  retake project root add lib ../lib  record the files of ../lib with this project")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

@@ -19,7 +19,7 @@ use crate::ui::sanitize::{LineBreaks, sanitize};
 Examples:
   retake trace                            the last 20 records of the current thread
   retake trace 17                         record 17 in full
-  retake trace --all --json > trace.jsonl everything, one record per line
+  retake trace --all --json > trace.jsonl  everything, one record per line
 
 The trace is not part of history: undo and reset do not change it. Secrets are removed before it is written. \
 `retake purge` deletes the trace of a thread, `retake redact` removes text from it.")]

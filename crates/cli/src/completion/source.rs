@@ -26,7 +26,7 @@ pub(super) enum Source {
     Takes,
     TakesAndThreads,
     Entries,
-    /// Saved versions and takes.
+    /// Turns, saved versions and takes.
     Revisions,
     Models,
     Providers,
@@ -106,7 +106,8 @@ impl StoreReader {
             }
             Source::Entries => self.entries(&context),
             Source::Revisions => {
-                let mut values = self.saved(&context)?;
+                let mut values = self.turns(&context)?;
+                values.extend(self.saved(&context)?);
                 values.extend(self.takes(&context)?);
                 Ok(values)
             }
@@ -139,6 +140,15 @@ impl StoreReader {
         values.push(("last".to_owned(), "the last entry".to_owned()));
         values.reverse();
         Ok(values)
+    }
+
+    /// `turn:NUMBER`, the newest first.
+    fn turns(&self, context: &Context) -> Result<Values, Failure> {
+        let reader = context.timeline()?.read()?;
+        let resolved = context.resolve(&reader, &self.0.target)?;
+        let history = reader.history(resolved.thread.summary.id).in_take(Some(resolved.take.id));
+        let turns = history.turns()?.list(None, usize::try_from(MOST).unwrap_or(usize::MAX))?;
+        Ok(turns.into_iter().map(|turn| (format!("turn:{}", turn.name.number), turn.name.prompt)).collect())
     }
 
     fn saved(&self, context: &Context) -> Result<Values, Failure> {

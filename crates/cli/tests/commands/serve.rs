@@ -53,13 +53,13 @@ fn the_walkthrough_in_the_documentation_works() {
 }
 
 /// A server that runs until it is dropped, and its first output.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    address: Value,
+    pub(crate) address: Value,
 }
 
 impl Serving {
-    fn start(sandbox: &Sandbox, listen: &str) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox, listen: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_retake"))
             .args(["serve", "--json", "--log", "off", "--listen", listen])
             .current_dir(sandbox.project())

@@ -24,9 +24,19 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::program(env!("CARGO_BIN_EXE_retake"), sandbox, arguments, variables)
+    }
+
+    /// Starts another program, such as a shell.
+    pub(crate) fn program(
+        name: &str,
+        sandbox: &Sandbox,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let size = PtySize { rows: SIZE.0, cols: SIZE.1, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("the system has a terminal left");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_retake"));
+        let mut command = CommandBuilder::new(name);
         command.args(arguments);
         command.cwd(sandbox.project());
         command.env_clear();
@@ -77,9 +87,14 @@ impl Terminal {
 
     /// Waits until the last line on the screen is this one.
     pub(crate) fn wait_for_last(&self, line: &str) {
+        self.wait_until_last(|last| last == line);
+    }
+
+    /// Waits until the last line on the screen is accepted.
+    pub(crate) fn wait_until_last(&self, accepts: impl Fn(&str) -> bool) {
         let until = Instant::now() + PATIENCE;
-        while self.screen().last().map(String::as_str) != Some(line) {
-            assert!(Instant::now() < until, "{line:?} is not the last line of {:#?}", self.screen());
+        while !self.screen().last().is_some_and(|last| accepts(last)) {
+            assert!(Instant::now() < until, "the last line is not as expected: {:#?}", self.screen());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

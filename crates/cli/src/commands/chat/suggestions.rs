@@ -12,7 +12,7 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
 use super::input::{COMMANDS, as_command};
-use crate::completion::{Candidate, complete};
+use crate::completion::{Candidate, complete, split};
 use crate::ui::width;
 
 /// How many files are offered, and how many are looked at to find a name in other folders.
@@ -113,23 +113,6 @@ fn walk(folder: &Path, name: &str, depth: Option<usize>) -> impl Iterator<Item =
     })
 }
 
-/// Splits a command line at the cursor into the position of the last word and all words. The last one may have an open
-/// quote.
-fn split(line: &str) -> Option<(usize, Vec<String>)> {
-    let (mut start, mut quote) = (0, None);
-    for (at, letter) in line.char_indices() {
-        match (quote, letter) {
-            (None, '\'' | '"') => quote = Some(letter),
-            (Some(open), _) if open == letter => quote = None,
-            (None, _) if letter.is_whitespace() => start = at + letter.len_utf8(),
-            _ => {}
-        }
-    }
-    let mut words = shell_words::split(&line[..start]).ok()?;
-    words.push(line[start..].trim_start_matches(['\'', '"']).to_owned());
-    Some((start, words))
-}
-
 fn pair(candidate: &Candidate) -> Pair {
     let Candidate { value, help } = candidate;
     let display = if help.is_empty() { value.clone() } else { format!("{value:<16}  {help}") };
@@ -177,20 +160,6 @@ impl Helper for Suggestions {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_split_at_the_cursor() {
-        for (line, start, words) in [
-            ("", 0, &[""][..]),
-            ("un", 0, &["un"]),
-            ("take switch ", 12, &["take", "switch", ""]),
-            ("take switch 'my t", 12, &["take", "switch", "my t"]),
-            ("take switch 'my take' -", 22, &["take", "switch", "my take", "-"]),
-        ] {
-            let words = words.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(split(line), Some((start, words)), "{line}");
-        }
-    }
 
     #[test]
     fn files_are_offered_as_git_sees_them() {

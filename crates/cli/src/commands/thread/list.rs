@@ -12,7 +12,7 @@ use crate::ui::label::Label;
 use crate::ui::table::{Column, Table};
 
 /// List threads: pinned ones first, then by last change.
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(after_help = "\
 Examples:
   retake thread list
