@@ -8,6 +8,7 @@ mod continued;
 mod deleted_threads;
 mod drafts;
 mod entries;
+mod examples;
 mod exchange;
 mod excluded_paths;
 mod files;
