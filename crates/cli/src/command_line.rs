@@ -47,13 +47,13 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Threads, takes and entries",
         &[
-            "new", "ls", "show", "switch", "edit", "fork", "thread", "take", "entry", "worktree", "tree",
-            "search", "draft", "settings", "role", "context",
+            "new", "ls", "show", "switch", "edit", "fork", "keep", "thread", "take", "entry", "worktree",
+            "tree", "search", "draft", "settings", "role", "context",
         ],
     ),
-    ("History", &["undo", "redo", "history", "jump", "save", "reset", "truncate", "clear"]),
-    ("Files", &["status", "diff", "log", "blame", "restore", "snapshot", "exec"]),
-    ("Store", &["export", "import", "verify", "repair", "gc", "redact", "purge"]),
+    ("History", &["undo", "redo", "history", "turns", "jump", "save", "reset", "truncate", "clear"]),
+    ("Files", &["status", "diff", "cat", "ls-files", "log", "blame", "restore", "snapshot", "exec"]),
+    ("Store", &["export", "import", "backup", "verify", "repair", "gc", "redact", "purge"]),
     ("Setup", &["serve", "project", "config", "completions", "man", "demo", "version", "help"]),
 ];
 

@@ -48,9 +48,7 @@ fn follow(store: &Path, most: usize) -> Result<(), Box<dyn Error>> {
             last = event.sequence;
             seen += 1;
             match event.change {
-                Some(change) => {
-                    println!("{last}: version {} of {}: {:?}", change.version, change.thread, change.kind)
-                }
+                Some(change) => println!("{last}: version {}: {:?}", change.version, change.kind),
                 None => println!("{last}: a thread was purged"),
             }
         }

@@ -7,13 +7,14 @@ use crate::failure::Failure;
 use crate::ui::style::stderr;
 
 /// The commands of the chat itself, with their descriptions.
-pub(super) const COMMANDS: [(&str, &str); 10] = [
+pub(super) const COMMANDS: [(&str, &str); 11] = [
     ("/help", "list these commands; `/help COMMAND` explains one of Retake's"),
     ("/model [MODEL]", "show or change the model"),
     ("/approve MODE", "change what tools may do without asking"),
     ("/cost", "show what this thread cost"),
     ("/compact", "replace old entries with a summary (`retake compress`)"),
     ("/takes", "list the takes of this thread"),
+    ("/keep TAKE", "make a take active and archive its alternatives"),
     ("/threads", "list the threads of this project"),
     ("/editor", "write the next message in your editor"),
     ("/quit", "leave the chat, like Ctrl-D"),

@@ -100,8 +100,8 @@ fn keys_of_providers_are_set_and_secrets_are_not_printed() {
     let user = with_file(WRITTEN);
     user.run(&["config", "set", "providers.local.base_url", "http://localhost:8000/v1"]);
     assert_eq!(user.run(&["config", "get", "providers.local.base_url"]), "http://localhost:8000/v1\n");
-    let said = user.run(&["config", "set", "providers.local.key", "sk-secret"]);
-    assert!(!said.contains("sk-secret"), "{said}");
+    let printed = user.run(&["config", "set", "providers.local.key", "sk-secret"]);
+    assert!(!printed.contains("sk-secret"), "{printed}");
     assert!(
         file(&user)
             .ends_with("[providers.local]\nbase_url = \"http://localhost:8000/v1\"\nkey = \"sk-secret\"\n")
