@@ -5,7 +5,7 @@
 
 mod draft;
 mod entries;
-mod naming;
+pub(crate) mod naming;
 mod reset;
 mod takes;
 mod thread;

@@ -197,7 +197,7 @@ pub struct Link {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LinkRole {
+pub(crate) enum LinkRole {
     /// Changes a take or the thread.
     Change(Option<TakeId>),
     /// Moves chains.
@@ -220,6 +220,10 @@ impl Link {
             _ => LinkRole::Change(operation.kind.take()),
         };
         Self { place: operation.place, chains: operation.chains.clone(), role }
+    }
+
+    pub(crate) fn role(&self) -> LinkRole {
+        self.role
     }
 
     /// Whether the operation moves chains.

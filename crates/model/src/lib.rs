@@ -35,8 +35,10 @@ pub mod operation;
 pub mod path;
 pub mod project;
 pub mod projection;
+pub mod rebase;
 pub mod reference;
 pub mod replay;
+pub mod replica;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod sealed;

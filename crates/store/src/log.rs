@@ -6,5 +6,6 @@ pub(crate) mod operations;
 pub(crate) mod publish;
 pub(crate) mod queries;
 pub(crate) mod read_transaction;
+pub(crate) mod replace;
 pub(crate) mod tail;
 pub(crate) mod writer;

@@ -73,8 +73,10 @@ pub use retake_store::{
     DeletedFilter, EntryPresentation, Facet, RedactError, SearchError, SearchIndex, SearchOrder, SearchQuery,
     SearchScope, Snippet, StoreError, StoreUsage, StoredOperation, ThreadFilter, ThreadRow, ThreadSelection,
 };
+pub use transfer::adopt::{AdoptError, Adoption, PauseReason};
 pub use transfer::export::{ExportError, ExportFormatter, ExportItem, ExportSummary, Exporter};
 pub use transfer::import::{ImportError, ImportMode, ImportSummary};
+pub use transfer::replica::{ReplicaError, ReplicaPoint, ReplicaReader};
 pub use working_copy::{
     AdditionalRoot, ChangeReport, CleanupReport, ClosedWorktree, CurrentFiles, FileError, FileReport,
     FolderStatus, MoveOptions, MoveOutcome, OpenedWorktree, Outcome, PathReport, PendingMove, Plan,

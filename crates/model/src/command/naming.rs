@@ -8,7 +8,7 @@ use crate::object::Objects;
 use crate::state::ThreadState;
 
 /// Returns the requested name if it is free; otherwise the next free name, made of the source's base name
-/// and a number. A long base is shortened to make room for the number.
+/// and a number.
 pub(super) fn name_for_take<O: Objects + ?Sized, F: IdSource>(
     state: &ThreadState,
     source: &str,
@@ -18,22 +18,23 @@ pub(super) fn name_for_take<O: Objects + ?Sized, F: IdSource>(
     if let Some(asked) = asked {
         return free_name(&asked, context);
     }
-    let base = base(source);
-    let numbered = |number: u64| {
-        let end = format!("_take_{number}");
-        let room = NAME_CHARS.saturating_sub(end.chars().count());
-        let beginning: String = base.chars().take(room).collect();
-        format!("{beginning}{end}")
-    };
     // The number of takes is usually close to the first free number.
     let mut number = state.takes.len().max(1);
-    while number > 1 && !(context.take_named)(&numbered(number - 1))? {
+    while number > 1 && !(context.take_named)(&numbered_name(source, number - 1))? {
         number -= 1;
     }
-    while (context.take_named)(&numbered(number))? {
+    while (context.take_named)(&numbered_name(source, number))? {
         number += 1;
     }
-    Ok(numbered(number))
+    Ok(numbered_name(source, number))
+}
+
+/// Returns the base name of a take with a number. A long base is shortened to make room for the number.
+pub(crate) fn numbered_name(source: &str, number: u64) -> String {
+    let end = format!("_take_{number}");
+    let room = NAME_CHARS.saturating_sub(end.chars().count());
+    let beginning: String = base(source).chars().take(room).collect();
+    format!("{beginning}{end}")
 }
 
 /// Returns the trimmed name if no take has it.

@@ -10,7 +10,7 @@
 
 mod lines;
 mod objects;
-mod operations;
+pub(super) mod operations;
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -26,6 +26,7 @@ use serde::Serialize;
 
 use self::lines::{ExportLines, Line};
 use self::objects::ObjectBuffer;
+pub(super) use self::objects::can_be_redacted;
 use crate::clock::ClockIds;
 use crate::transfer::export::FORMAT;
 use crate::working_copy::move_back_to_files;

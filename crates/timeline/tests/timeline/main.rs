@@ -29,6 +29,7 @@ mod power_cut;
 mod privacy;
 mod projects;
 mod promote;
+mod rebase;
 mod redo_files;
 mod requests;
 mod restore;

@@ -9,7 +9,7 @@ use retake_model::history::{FIRST, Link};
 use retake_model::id::ThreadId;
 use retake_model::operation::{ConcurrentChange, Operation, OperationKind, Version};
 use retake_model::reference::references;
-use retake_store::{Publication, PublishError};
+use retake_store::{Publication, PublishError, StoreError, WriteTransaction};
 
 use super::objects::{ImportObjects, ObjectBuffer};
 use super::{Import, ImportError};
@@ -56,8 +56,10 @@ impl<R: BufRead> Import<'_, '_, R> {
             }
             return Ok(());
         }
-        self.check_position(row.as_ref().map(|row| row.number), &operation)?;
-        self.check_last_file_operation(row.map(|row| row.number), &operation)?;
+        check_links(self.writing, row.map(|row| row.number), &operation).map_err(|error| match error {
+            LinkError::Invalid(reason) => self.damaged(reason),
+            LinkError::Store(error) => ImportError::Store(error),
+        })?;
         // Checked before it is published, because publishing reads the state, and a malicious one is
         // expensive to read.
         let arriving = ImportObjects { waiting: &self.waiting.named, stored: self.writing };
@@ -71,54 +73,6 @@ impl<R: BufRead> Import<'_, '_, R> {
         })?;
         self.new_operations += 1;
         Ok(())
-    }
-
-    /// Computes the position of an operation again, because undo and redo rely on it.
-    fn check_position(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
-        let link = Link::of(operation);
-        let Some(number) = row else {
-            let first = operation.version == 1 && operation.place == FIRST && link.predates_chains();
-            return if first { Ok(()) } else { Err(self.damaged("a first operation in the wrong place")) };
-        };
-        let head = self.writing.head(number)?.ok_or_else(|| self.damaged("an operation without a log"))?;
-        let head = head.operation;
-        if !link.follows(&self.writing.log(number), head.version)? {
-            return Err(self.damaged("an operation in the wrong place"));
-        }
-        if !operation.kind.is_not_undoable() {
-            return Ok(());
-        }
-        // In a log from before takes had chains, a move makes an old state current. In newer logs a note
-        // changes nothing, and a move creates a state that is checked like any other.
-        let expected = if link.predates_chains() {
-            self.change(number, operation.place.position)?.map(|target| target.after)
-        } else if link.is_move() {
-            return Ok(());
-        } else {
-            Some(head.after)
-        };
-        if expected == Some(operation.after) {
-            Ok(())
-        } else {
-            Err(self.damaged("a move leads to another state than its target"))
-        }
-    }
-
-    /// Checks `last_file_operation`, the link to the previous operation with files, because searches for
-    /// files follow it.
-    fn check_last_file_operation(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
-        let head = row.map(|number| self.writing.head(number)).transpose()?.flatten();
-        let before = head.and_then(|head| head.operation.last_file_operation);
-        if operation.last_file_operation == operation.files.map(|_| operation.version).or(before) {
-            Ok(())
-        } else {
-            Err(self.damaged("an operation refers to the wrong last operation with files"))
-        }
-    }
-
-    fn change(&self, number: i64, version: Version) -> Result<Option<Operation>, ImportError> {
-        let found = self.writing.operation(number, version)?;
-        Ok(found.map(|found| found.operation).filter(|operation| !operation.kind.is_not_undoable()))
     }
 
     /// Makes a copy independent of the original's source thread, so that no undo there can delete it.
@@ -137,8 +91,81 @@ impl<R: BufRead> Import<'_, '_, R> {
     }
 }
 
+/// Why the links of an operation were refused.
+pub(in crate::transfer) enum LinkError {
+    Invalid(&'static str),
+    Store(StoreError),
+}
+
+impl From<StoreError> for LinkError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Checks the links of an operation to the log that it follows.
+pub(in crate::transfer) fn check_links(
+    writing: &WriteTransaction<'_>,
+    row: Option<i64>,
+    operation: &Operation,
+) -> Result<(), LinkError> {
+    check_position(writing, row, operation)?;
+    check_last_file_operation(writing, row, operation)
+}
+
+/// Computes the position of an operation again, because undo and redo rely on it.
+fn check_position(
+    writing: &WriteTransaction<'_>,
+    row: Option<i64>,
+    operation: &Operation,
+) -> Result<(), LinkError> {
+    let link = Link::of(operation);
+    let Some(number) = row else {
+        let first = operation.version == 1 && operation.place == FIRST && link.predates_chains();
+        return if first { Ok(()) } else { Err(LinkError::Invalid("a first operation in the wrong place")) };
+    };
+    let head = writing.head(number)?.ok_or(LinkError::Invalid("an operation without a log"))?.operation;
+    if !link.follows(&writing.log(number), head.version)? {
+        return Err(LinkError::Invalid("an operation in the wrong place"));
+    }
+    if !operation.kind.is_not_undoable() {
+        return Ok(());
+    }
+    // In a log from before takes had chains, a move makes an old state current. In newer logs a note
+    // changes nothing, and a move creates a state that is checked like any other.
+    let expected = if link.predates_chains() {
+        let target = writing.operation(number, operation.place.position)?.map(|found| found.operation);
+        target.filter(|target| !target.kind.is_not_undoable()).map(|target| target.after)
+    } else if link.is_move() {
+        return Ok(());
+    } else {
+        Some(head.after)
+    };
+    if expected == Some(operation.after) {
+        Ok(())
+    } else {
+        Err(LinkError::Invalid("a move leads to another state than its target"))
+    }
+}
+
+/// Checks `last_file_operation`, the link to the previous operation with files, because searches for
+/// files follow it.
+fn check_last_file_operation(
+    writing: &WriteTransaction<'_>,
+    row: Option<i64>,
+    operation: &Operation,
+) -> Result<(), LinkError> {
+    let head = row.map(|number| writing.head(number)).transpose()?.flatten();
+    let before = head.and_then(|head| head.operation.last_file_operation);
+    if operation.last_file_operation == operation.files.map(|_| operation.version).or(before) {
+        Ok(())
+    } else {
+        Err(LinkError::Invalid("an operation refers to the wrong last operation with files"))
+    }
+}
+
 /// The versions between which a move leads.
-fn ends(kind: &OperationKind) -> Option<[Version; 2]> {
+pub(in crate::transfer) fn ends(kind: &OperationKind) -> Option<[Version; 2]> {
     match *kind {
         OperationKind::Undone { from, to }
         | OperationKind::Redone { from, to }
