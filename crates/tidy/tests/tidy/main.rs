@@ -24,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workspace", &["model", "store"]),
     ("timeline", &["model", "store", "workspace"]),
     ("agent", &["model", "store", "workspace", "timeline"]),
-    ("sync", &["model", "store"]),
+    ("sync", &["model", "timeline"]),
     ("surface", &["model", "store", "workspace", "timeline", "agent"]),
     ("api", &["model", "store", "workspace", "timeline", "agent", "surface"]),
     ("render", &["model", "timeline"]),

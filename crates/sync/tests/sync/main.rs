@@ -1,0 +1,3 @@
+//! Tests of the exchange of threads.
+
+mod bundles;
