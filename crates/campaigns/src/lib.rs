@@ -9,15 +9,16 @@
 //! | [`faults`] | no fault at any system call loses acknowledged changes or leaves a partial one | a disk whose syncs do nothing |
 //! | [`files`] | while files move, conversation and files are both before or both after the command | files that move before the intent is durable |
 //! | [`power_cuts`] | the same under real power cuts, on a separate file system | syncs that do nothing |
-//! | [`edits`] | after any moves, every file matches a map of path to content | twelve model faults, one at a time |
-//! | [`command_lines`] | a command changes only the folder of its thread, nothing as a dry run or a failure, and reports its changes | sixteen program faults, one at a time |
+//! | [`edits`] | after any moves, every file matches a map of path to content | model faults, one at a time |
+//! | [`command_lines`] | a command changes only the folder of its thread, nothing as a dry run or a failure, and reports its changes | program faults, one at a time |
 //! | [`exchange`] | two machines exchange a thread: conversation and files of each operation agree, nothing is lost, private threads stay | four faults, one at a time |
 //! | [`concurrent_processes`] | two processes on one folder, some killed: everything acknowledged exists | kills counted as acknowledged |
 //! | [`worktrees`] | two processes in two takes of one thread: each folder agrees with its take | undo in the wrong folder |
 //! | [`concurrent_writers`] | files that others change concurrently are recorded consistently and not overwritten | files replaced in place |
-//! | [`model`] | every answer equals that of a simple reference model | nineteen model faults, one at a time |
+//! | [`model`] | every answer equals that of a simple reference model | model faults, one at a time |
 //! | [`processes`] | operations acknowledged by any of eight processes are durable and serial | a worker that acknowledges before it writes |
 //! | [`projection`] | every history, projected for any provider, satisfies the provider's rules | an encoder without care for pairs and order |
+//! | [`hostile`] | whatever a model server sends, a turn ends in bounded time and memory | a redirect that is followed, a limit of 1 MiB |
 //! | [`turns`] | turns under failing servers, concurrent changes and kills: no orphans, consistent files, no call twice | six driver faults; syncs that do nothing |
 //! | [`api`] fuzz | no request causes a 5xx, a panic or a slow answer | four injected faults, one at a time |
 //! | [`api`] kill | a server killed under load: acknowledged changes exist, each request executed once | unanswered requests counted as executed |
