@@ -209,7 +209,7 @@ pub(crate) enum Command {
     New(commands::thread::new::Arguments),
     /// List threads: `thread list`.
     Ls(commands::thread::list::Arguments),
-    /// Show the entries of a thread, or a turn: `thread show`.
+    /// Show the entries of a thread, or of one turn. Short for `thread show`.
     Show(commands::thread::show::Arguments),
     /// Switch to a take of this thread, or to another thread.
     Switch(commands::switch::Arguments),
@@ -253,7 +253,7 @@ pub(crate) enum Command {
     Jump(commands::jump::Arguments),
     /// Show the operations of a thread, newest first.
     History(commands::history::Arguments),
-    /// List the turns of a take: prompts with what they led to.
+    /// List the turns of a take: prompts and their results.
     Turns(commands::turns::Arguments),
     /// Show differences between two versions of the files.
     Diff(commands::diff::Arguments),

@@ -13,7 +13,7 @@ use crate::ui::bytes::{count, counted};
 use crate::ui::label::Label;
 use crate::ui::table::{Column, Table};
 
-/// List the turns of a take: prompts with what they led to, newest first.
+/// List the turns of a take, newest first: prompts and their results.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -23,7 +23,7 @@ use crate::ui::signals::Foreground;
 /// How many lines can be recalled.
 const MAX_LINES: usize = retake_store::runtime::MAX_TYPED_LINES as usize;
 
-/// What the terminal is told when a signal ends the program at the prompt; the editor does the same when it returns.
+/// Sent to the terminal when a signal ends the program at the prompt; the editor sends the same when it returns.
 const LEAVE_PASTE_MODE: &[u8] = b"\x1b[?2004l\r\n";
 
 pub(super) struct LineEditor {
