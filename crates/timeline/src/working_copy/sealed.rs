@@ -72,20 +72,8 @@ impl WorkingCopy {
             let mut states = SealedMap::new();
             let folder = OpenRoot::open(&path_from_text(&path)).ok();
             for (path, state) in sealed_of(&queries, known.root(&root.name))? {
-                let is_captured = resolve(&objects, root.tree, &path)?.is_some();
-                let was_captured = match known.root(&root.name) {
-                    Some(known) => resolve(&queries, known.tree, &path)?.is_some(),
-                    None => false,
-                };
-                // Captured since, for example because an undo removed the ignore file. The sealed state stays while the
-                // file is the same, because a redo ignores it again. Other changes are those of a captured file.
-                if is_captured || (was_captured && !self.is_uncaptured(&path)) {
-                    let is_same = |folder: &OpenRoot| {
-                        is_state(sealer.as_ref(), &state, &read_plain(folder, &path, MAX_SEALED))
-                    };
-                    if is_captured && folder.as_ref().is_some_and(is_same) {
-                        states.insert(path, state);
-                    }
+                // Captured since, for example because an ignore file changed.
+                if resolve(&objects, root.tree, &path)?.is_some() {
                     continue;
                 }
                 let state = match (&sealer, &folder) {
