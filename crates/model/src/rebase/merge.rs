@@ -17,7 +17,7 @@ use super::relink::{Target, settled};
 use super::{KeptTake, MergeReport, RebaseError, Writer};
 use crate::command::naming::numbered_name;
 use crate::content::{ContentId, encode};
-use crate::history::{OperationLog, link_change, thread_position};
+use crate::history::{OperationLog, link_change, route_between, thread_position};
 use crate::id::{EntryId, TakeId};
 use crate::list::{EntryCell, List, TakeCell};
 use crate::object::{Additions, ObjectError, Objects, load};
@@ -142,15 +142,13 @@ impl<L: OperationLog<Error: std::error::Error>, O: Objects> Writer<'_, L, O> {
         Ok(report)
     }
 
-    /// Whether a step of ours in effect cleared all takes.
+    /// Whether the thread passes a step that cleared all takes, in either direction.
     fn resets_takes(&self, from: Version, to: Version) -> Result<bool, RebaseError<L::Error>> {
-        let mut version = to;
-        while version > from {
-            let step = self.log.step(version).map_err(RebaseError::Log)?;
-            if step.resets_takes {
+        for step in route_between(&self.log, from, to).map_err(RebaseError::Log)? {
+            let step = self.log.step(step.version()).map_err(RebaseError::Log)?;
+            if step.resets_takes || step.chains.is_none() {
                 return Ok(true);
             }
-            version = step.place.parent;
         }
         Ok(false)
     }
