@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::reference::Reference;
@@ -28,54 +29,109 @@ pub(crate) struct PackCheck {
     pub(crate) problems: Vec<Problem>,
 }
 
+/// A frame, and the rows that refer to it.
+struct Frame<'check> {
+    pack: i64,
+    frame: i64,
+    rows: Vec<PackedRow>,
+    /// `None` if the pack is missing.
+    file: Option<&'check File>,
+}
+
 impl Queries<'_> {
-    /// Reads every frame that a row refers to once; reports the number of rows done.
+    /// Reads every frame that a row refers to once, on all processors; reports the number of rows done.
     pub(crate) fn check_packs(&self, rows: Vec<PackedRow>, progress: &mut dyn FnMut(u64)) -> PackCheck {
         let mut frames: BTreeMap<(i64, i64), Vec<PackedRow>> = BTreeMap::new();
         for row in rows {
             frames.entry((row.pack, row.frame)).or_default().push(row);
         }
-        let mut checked = PackCheck::default();
         let mut files: HashMap<i64, Option<File>> = HashMap::new();
+        for &(pack, _) in frames.keys() {
+            files.entry(pack).or_insert_with(|| File::open(path(self.cache.packs.folder(), pack)).ok());
+        }
+        let frames: Vec<Frame<'_>> = frames
+            .into_iter()
+            .map(|((pack, frame), rows)| Frame { pack, frame, rows, file: files[&pack].as_ref() })
+            .collect();
+        let mut missing = BTreeSet::new();
+        let mut all = PackCheck::default();
+        for checked in check_all(&frames, progress) {
+            all.present.extend(checked.present);
+            all.bytes += checked.bytes;
+            // Each missing pack is reported once.
+            all.problems.extend(checked.problems.into_iter().filter(|problem| match problem {
+                Problem::PackMissing { pack } => missing.insert(*pack),
+                _ => true,
+            }));
+        }
+        all
+    }
+}
+
+/// Checks frames on all processors; the results have the order of the frames.
+fn check_all(frames: &[Frame<'_>], progress: &mut dyn FnMut(u64)) -> Vec<PackCheck> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(frames.len());
+    if workers < 2 {
+        return frames.iter().map(Frame::check).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let mut results: Vec<PackCheck> = Vec::new();
+    results.resize_with(frames.len(), PackCheck::default);
+    std::thread::scope(|scope| {
+        let (sender, checked) = std::sync::mpsc::channel();
+        for _ in 0..workers {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some((index, frame)) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    frames.get(index).map(|frame| (index, frame))
+                } {
+                    // The receiver lives until all workers have ended.
+                    let _ = sender.send((index, frame.check()));
+                }
+            });
+        }
+        drop(sender);
         let mut done = 0;
-        for ((pack, frame), rows) in frames {
+        for (index, result) in checked {
             progress(done);
-            done += rows.len() as u64;
-            let known = files.contains_key(&pack);
-            let file =
-                files.entry(pack).or_insert_with(|| File::open(path(self.cache.packs.folder(), pack)).ok());
-            let Some(file) = file else {
-                if !known {
-                    checked.problems.push(Problem::PackMissing { pack });
-                }
+            done += frames[index].rows.len() as u64;
+            results[index] = result;
+        }
+    });
+    results
+}
+
+impl Frame<'_> {
+    fn check(&self) -> PackCheck {
+        let (pack, frame) = (self.pack, self.frame);
+        let mut checked = PackCheck::default();
+        let Some(file) = self.file else {
+            checked.problems.push(Problem::PackMissing { pack });
+            return checked;
+        };
+        let found = read_frame(file, frame as u64).and_then(|frame| contents(&frame));
+        let mut whole = found.is_some();
+        let found: HashMap<u32, (ContentId, u32)> =
+            found.unwrap_or_default().into_iter().map(|(id, start, length)| (start, (id, length))).collect();
+        let empty = ContentId::of(Kind::Blob, b"");
+        for row in &self.rows {
+            // An empty blob may share its offset with another one.
+            let blob = u32::try_from(row.start).ok().and_then(|start| found.get(&start));
+            if row.length == 0 && row.prefix == empty.prefix() {
+                checked.present.push(empty);
                 continue;
-            };
-            let found = read_frame(file, frame as u64).and_then(|frame| contents(&frame));
-            let mut whole = found.is_some();
-            let found: HashMap<u32, (ContentId, u32)> = found
-                .unwrap_or_default()
-                .into_iter()
-                .map(|(id, start, length)| (start, (id, length)))
-                .collect();
-            for row in rows {
-                // An empty blob may share its offset with another one.
-                let blob = u32::try_from(row.start).ok().and_then(|start| found.get(&start));
-                let empty = ContentId::of(Kind::Blob, b"");
-                if row.length == 0 && row.prefix == empty.prefix() {
-                    checked.present.push(empty);
-                    continue;
-                }
-                match blob {
-                    Some((id, length)) if id.prefix() == row.prefix && i64::from(*length) == row.length => {
-                        checked.present.push(*id);
-                        checked.bytes += u64::from(*length);
-                    }
-                    _ => whole = false,
-                }
             }
-            if !whole {
-                checked.problems.push(Problem::PackDamaged { pack, frame });
+            match blob {
+                Some((id, length)) if id.prefix() == row.prefix && i64::from(*length) == row.length => {
+                    checked.present.push(*id);
+                    checked.bytes += u64::from(*length);
+                }
+                _ => whole = false,
             }
+        }
+        if !whole {
+            checked.problems.push(Problem::PackDamaged { pack, frame });
         }
         checked
     }
