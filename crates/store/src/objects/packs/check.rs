@@ -32,7 +32,7 @@ pub(crate) struct PackCheck {
 /// A frame, and the rows that refer to it.
 struct Frame<'check> {
     pack: i64,
-    frame: i64,
+    offset: i64,
     rows: Vec<PackedRow>,
     /// `None` if the pack is missing.
     file: Option<&'check File>,
@@ -51,7 +51,7 @@ impl Queries<'_> {
         }
         let frames: Vec<Frame<'_>> = frames
             .into_iter()
-            .map(|((pack, frame), rows)| Frame { pack, frame, rows, file: files[&pack].as_ref() })
+            .map(|((pack, offset), rows)| Frame { pack, offset, rows, file: files[&pack].as_ref() })
             .collect();
         let mut missing = BTreeSet::new();
         let mut all = PackCheck::default();
@@ -104,7 +104,7 @@ fn check_all(frames: &[Frame<'_>], progress: &mut dyn FnMut(u64)) -> Vec<PackChe
 
 impl Frame<'_> {
     fn check(&self) -> PackCheck {
-        let (pack, frame) = (self.pack, self.frame);
+        let (pack, frame) = (self.pack, self.offset);
         let mut checked = PackCheck::default();
         let Some(file) = self.file else {
             checked.problems.push(Problem::PackMissing { pack });
