@@ -20,6 +20,7 @@ use retake_model::limits::ENTRY_BYTES;
 use retake_model::object::NewObject;
 use retake_model::operation::Version;
 use retake_model::replica::ReplicaOperation;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The version of the format.
 pub const FORMAT: u8 = 1;
@@ -103,6 +104,20 @@ impl BundleId {
     /// The bytes of the name.
     pub fn bytes(&self) -> &[u8; HASH_BYTES] {
         &self.0
+    }
+}
+
+impl Serialize for BundleId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for BundleId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        let hash = blake3::Hash::from_hex(text.as_ref()).map_err(serde::de::Error::custom)?;
+        Ok(Self(*hash.as_bytes()))
     }
 }
 
@@ -277,6 +292,11 @@ impl<R: Read> BundleReader<R> {
         self.records.read_exact(&mut bytes).map_err(|_| BundleError::Damaged("it ends too early"))?;
         Ok(bytes)
     }
+}
+
+/// The id of an operation.
+pub fn operation_id(operation: &ReplicaOperation) -> ContentId {
+    ContentId::of(Kind::Operation, &operation.operation)
 }
 
 /// Reads a whole bundle.

@@ -9,3 +9,6 @@
 //! ```
 
 pub mod bundle;
+pub mod engine;
+pub mod links;
+pub mod remote;

@@ -156,8 +156,8 @@ impl Device {
         let reader = self.timeline.read().expect("a reader");
         let replica = reader.replica(thread).expect("a thread");
         let mut writer = BundleWriter::new(thread, after.version + 1, after.id).expect("a packer");
-        let add = |operation: ReplicaOperation| writer.add(&operation).expect("it fits");
-        let end = replica.operations(after, replica.version(), add).expect("a readable log");
+        let add = |operation: ReplicaOperation| writer.add(&operation).is_ok();
+        let end = replica.operations(after, add).expect("a readable log");
         (writer.finish().expect("a bundle"), end)
     }
 }

@@ -1,3 +1,4 @@
 //! Tests of the exchange of threads.
 
 mod bundles;
+mod devices;

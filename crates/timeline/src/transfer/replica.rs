@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use retake_model::agent::AgentState;
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::id::ThreadId;
-use retake_model::object::{NewObject, ObjectError, Objects};
+use retake_model::object::{NewObject, ObjectError, Objects, load};
 use retake_model::operation::{Operation, Version};
 use retake_model::reference::{Reference, references};
 use retake_model::replica::{ReplicaOperation, without_files};
+use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_store::{Queries, StoreError, ThreadRow};
 
@@ -87,12 +89,21 @@ impl ReplicaReader<'_> {
         Ok(points)
     }
 
-    /// The operations after a point up to a version, with their content.
+    /// Whether a turn has not ended, here or where the thread was before.
+    pub fn has_open_turn(&self) -> Result<bool, ReplicaError> {
+        let head = self.operation(self.version())?.operation;
+        let state: ThreadState = load(&self.queries, head.after).map_err(ReadError::from)?;
+        let takes = state.all_takes(&self.queries).map_err(ReadError::from)?;
+        let mut agents = takes.iter().filter_map(|take| take.agent.as_ref());
+        Ok(agents.any(|agent| !matches!(agent.state, AgentState::Waiting | AgentState::Failed { .. })))
+    }
+
+    /// The operations after a point, with their content, as long as `each` accepts them. Returns the last point that
+    /// was accepted.
     pub fn operations(
         &self,
         after: ReplicaPoint,
-        to: Version,
-        mut each: impl FnMut(ReplicaOperation),
+        mut each: impl FnMut(ReplicaOperation) -> bool,
     ) -> Result<ReplicaPoint, ReplicaError> {
         let mut walk = NewContent { queries: &self.queries, sent: HashSet::new() };
         let mut before = match after.version {
@@ -100,7 +111,7 @@ impl ReplicaReader<'_> {
             version => needs(&self.operation(version)?.operation),
         };
         let mut at = after;
-        for version in after.version + 1..=to {
+        for version in after.version + 1..=self.version() {
             let stored = self.operation(version)?;
             let (operation, id) = without_files(&stored.operation, at.id);
             let needed = needs(&stored.operation);
@@ -110,7 +121,9 @@ impl ReplicaReader<'_> {
             }
             let mut new = ReplicaOperation { operation, objects: Vec::new(), redacted: Vec::new() };
             walk.between(&before, &needed, &mut new)?;
-            each(new);
+            if !each(new) {
+                break;
+            }
             before = needed;
             at = ReplicaPoint { version, id: Some(id), local: Some(stored.id) };
         }

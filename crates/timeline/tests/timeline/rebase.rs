@@ -95,7 +95,11 @@ impl Device {
         let reader = self.timeline.read().expect("a reader");
         let replica = reader.replica(thread).expect("a thread");
         let mut operations = Vec::new();
-        replica.operations(after, replica.version(), |it| operations.push(it)).expect("a readable log");
+        let add = |it| {
+            operations.push(it);
+            true
+        };
+        replica.operations(after, add).expect("a readable log");
         operations
     }
 }

@@ -1,0 +1,372 @@
+//! Brings a thread and its remote to the same log.
+//!
+//! ```text
+//!   the remote has        the log here has       then
+//!   the same              the same               clean
+//!   the same              more                   ahead: push
+//!   more                  the same               behind: adopt
+//!   more                  more                   diverged: adopt (ours follow theirs), then push
+//! ```
+//!
+//! Hashes decide, not counters: a machine that was cloned or restored, or a remote that was restored from an older copy,
+//! is compared by the ids of operations, and continues from the last common one.
+
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::operation::Version;
+use retake_model::rebase::MergeReport;
+use retake_model::replica::ReplicaOperation;
+use retake_timeline::{AdoptError, Adoption, PauseReason, ReadError, ReplicaError, ReplicaPoint, Timeline};
+
+use crate::bundle::{self, BundleError, BundleId, BundleWriter};
+use crate::links::{Base, Link, Links, Pending, PendingOperation};
+use crate::remote::{ProjectKey, PushOutcome, Remote, RemoteError, RemoteHead, RemoteSummary};
+
+/// How often one exchange starts again because another machine was faster.
+const MAX_RACES: u32 = 20;
+/// The first pause after a failure, in milliseconds; it doubles.
+const FIRST_PAUSE: i64 = 2_000;
+const LONGEST_PAUSE: i64 = 15 * 60 * 1000;
+/// A bundle is closed when it has this many bytes, unpacked.
+const BUNDLE_BYTES: usize = 8 << 20;
+
+/// The state of a thread towards its remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SyncState {
+    /// Both have the same log.
+    Clean,
+    /// The log here has more operations.
+    Ahead(Version),
+    /// The remote has more.
+    Behind(Version),
+    /// Both have operations that the other has not: first the remote's.
+    Diverged(Version, Version),
+    /// The thread was fetched, and waits.
+    Paused(PauseReason),
+    /// The last exchange failed.
+    Blocked(Pending),
+    /// The thread never leaves this machine.
+    Private,
+}
+
+/// What an exchange did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncReport {
+    /// Operations sent.
+    pub pushed: u64,
+    /// Operations taken over.
+    pub pulled: u64,
+    /// Merges, in order.
+    pub merges: Vec<MergeReport>,
+    /// Why the thread was left as it is.
+    pub paused: Option<PauseReason>,
+    /// Whether the remote has less than it had: it was restored from an older copy.
+    pub remote_went_back: bool,
+}
+
+/// Why an exchange failed. What was acknowledged before stays.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The remote failed.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// A bundle could not be read or written.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// The operations of the remote were refused.
+    #[error(transparent)]
+    Adopt(#[from] AdoptError),
+    /// The thread could not be read.
+    #[error(transparent)]
+    Replica(#[from] ReplicaError),
+    /// The remote has another thread's bundle under this thread.
+    #[error("the remote is damaged: a bundle belongs to another thread or version")]
+    WrongBundle,
+    /// Other machines were always faster.
+    #[error("other machines changed the thread {MAX_RACES} times meanwhile")]
+    Busy,
+    /// The links could not be written.
+    #[error("the state of sync could not be written: {0}")]
+    Links(#[from] std::io::Error),
+}
+
+/// One remote of one store.
+pub struct Sync<'sync> {
+    /// The store.
+    pub timeline: &'sync Timeline,
+    /// The remote.
+    pub remote: &'sync dyn Remote,
+    /// What is known of its threads.
+    pub links: &'sync Links,
+}
+
+/// Where the log here and the row of bundles part.
+struct Comparison {
+    /// The last bundle whose end both have.
+    agreed: Option<(RemoteHead, ReplicaPoint)>,
+    /// The bundles after it.
+    new: Vec<RemoteHead>,
+    /// The version here.
+    version: Version,
+    /// Whether the thread exists here.
+    is_here: bool,
+    went_back: bool,
+}
+
+impl Sync<'_> {
+    /// Exchanges a thread in both directions. A thread that is new here is listed in `project`.
+    pub fn exchange(
+        &self,
+        thread: ThreadId,
+        project: (ProjectId, ProjectKey),
+        now: i64,
+    ) -> Result<SyncReport, SyncError> {
+        let mut report = SyncReport::default();
+        let mut doing = PendingOperation::Pull;
+        let done = self.exchange_into(thread, project, &mut report, &mut doing);
+        let mut link = self.links.get(thread);
+        match done {
+            Ok(()) if link.pending.is_none() => {}
+            Ok(()) => {
+                link.pending = None;
+                self.links.put(thread, &link)?;
+            }
+            Err(ref error) => {
+                let tries = link.pending.map_or(0, |pending| pending.tries) + 1;
+                let pause = FIRST_PAUSE.saturating_mul(1 << tries.min(20)).min(LONGEST_PAUSE);
+                let pending = Pending {
+                    operation: doing,
+                    error: error.to_string(),
+                    failed_at: now,
+                    tries,
+                    not_before: now.saturating_add(pause),
+                };
+                self.links.put(thread, &Link { pending: Some(pending), ..link })?;
+            }
+        }
+        done.map(|()| report)
+    }
+
+    fn exchange_into(
+        &self,
+        thread: ThreadId,
+        (project, key): (ProjectId, ProjectKey),
+        report: &mut SyncReport,
+        doing: &mut PendingOperation,
+    ) -> Result<(), SyncError> {
+        for _ in 0..MAX_RACES {
+            *doing = PendingOperation::Pull;
+            let Some(compared) = self.compare(thread)? else { return Ok(()) };
+            report.remote_went_back |= compared.went_back;
+            if !compared.new.is_empty() {
+                match self.pull(thread, project, &compared, report)? {
+                    Some(reason) => {
+                        report.paused = Some(reason);
+                        return Ok(());
+                    }
+                    None => continue,
+                }
+            }
+            let at = compared.agreed.as_ref().map_or_else(ReplicaPoint::default, |(_, point)| *point);
+            if !compared.is_here || at.version == compared.version {
+                return Ok(());
+            }
+            *doing = PendingOperation::Push;
+            if let Some(reason) = self.running(thread)? {
+                report.paused = Some(reason);
+                return Ok(());
+            }
+            let number = compared.agreed.map_or(0, |(head, _)| head.number);
+            self.push(thread, (number, at), &key, report)?;
+        }
+        Err(SyncError::Busy)
+    }
+
+    /// The state of a thread, without changing anything here or there.
+    pub fn state(&self, thread: ThreadId) -> Result<SyncState, SyncError> {
+        let Some(compared) = self.compare(thread)? else { return Ok(SyncState::Private) };
+        if let Some(pending) = self.links.get(thread).pending {
+            return Ok(SyncState::Blocked(pending));
+        }
+        let at = compared.agreed.as_ref().map_or(0, |(_, point)| point.version);
+        let ahead = compared.version.saturating_sub(at);
+        let behind = compared.new.last().map_or(0, |head| head.last.saturating_sub(at));
+        Ok(match (behind, ahead) {
+            (0, 0) => SyncState::Clean,
+            (0, ahead) => SyncState::Ahead(ahead),
+            (behind, 0) => SyncState::Behind(behind),
+            (behind, ahead) => SyncState::Diverged(behind, ahead),
+        })
+    }
+
+    /// Compares the log here with the row of bundles; `None` for a private thread, about which nothing is asked either.
+    fn compare(&self, thread: ThreadId) -> Result<Option<Comparison>, SyncError> {
+        let reader = self.timeline.read().map_err(ReplicaError::from)?;
+        let replica = match reader.replica(thread) {
+            Ok(replica) => Some(replica),
+            Err(ReadError::NoSuchThread(_)) => None,
+            Err(error) => return Err(ReplicaError::from(error).into()),
+        };
+        let Some(replica) = replica else {
+            let new = self.remote.heads(thread, 0)?;
+            return Ok(Some(Comparison { agreed: None, new, version: 0, is_here: false, went_back: false }));
+        };
+        if replica.is_private() {
+            return Ok(None);
+        }
+        let version = replica.version();
+        let base = self.links.get(thread).base;
+        if let Some(base) = base {
+            let point = ReplicaPoint { version: base.version, id: Some(base.id), local: Some(base.local) };
+            let heads = self.remote.heads(thread, base.number - 1)?;
+            let still_there = heads.first().is_some_and(|head| head.bundle == base.bundle);
+            if still_there && replica.has(point)? {
+                let mut heads = heads.into_iter();
+                let agreed = heads.next().map(|head| (head, point));
+                let new = heads.collect();
+                return Ok(Some(Comparison { agreed, new, version, is_here: true, went_back: false }));
+            }
+        }
+        let heads = self.remote.heads(thread, 0)?;
+        let points = replica.points(ReplicaPoint::default())?;
+        let point_of = |head: &RemoteHead| {
+            let point = points.get(usize::try_from(head.last).ok()?.checked_sub(1)?)?;
+            (point.id == Some(head.head)).then_some(*point)
+        };
+        let shared = heads.iter().take_while(|head| point_of(head).is_some()).count();
+        let agreed =
+            shared.checked_sub(1).and_then(|last| Some((heads[last].clone(), point_of(&heads[last])?)));
+        let went_back = base.is_some_and(|base| heads.last().map_or(0, |head| head.last) < base.version);
+        let new = heads[shared..].to_vec();
+        Ok(Some(Comparison { agreed, new, version, is_here: true, went_back }))
+    }
+
+    /// A turn that runs is not sent: elsewhere it would look like one that died.
+    fn running(&self, thread: ThreadId) -> Result<Option<PauseReason>, SyncError> {
+        let reader = self.timeline.read().map_err(ReplicaError::from)?;
+        let replica = reader.replica(thread).map_err(ReplicaError::from)?;
+        Ok(replica.has_open_turn()?.then_some(PauseReason::Running))
+    }
+
+    fn pull(
+        &self,
+        thread: ThreadId,
+        project: ProjectId,
+        compared: &Comparison,
+        report: &mut SyncReport,
+    ) -> Result<Option<PauseReason>, SyncError> {
+        let mut at = compared.agreed.as_ref().map_or_else(ReplicaPoint::default, |(_, point)| *point);
+        let mut previous = at.id;
+        let mut operations: Vec<ReplicaOperation> = Vec::new();
+        let mut next = at.version + 1;
+        for head in &compared.new {
+            let (header, found) = bundle::decode(&self.remote.bundle(thread, head)?)?;
+            let fits = header.thread == thread
+                && (header.first, header.last()) == (head.first, head.last)
+                && header.first == next
+                && header.previous == previous;
+            if !fits {
+                return Err(SyncError::WrongBundle);
+            }
+            (next, previous) = (header.last() + 1, Some(head.head));
+            operations.extend(found);
+            if operations.last().map(bundle::operation_id) != previous {
+                return Err(SyncError::WrongBundle);
+            }
+        }
+        // A bundle can begin with operations that are here already.
+        if compared.is_here {
+            let reader = self.timeline.read().map_err(ReplicaError::from)?;
+            let replica = reader.replica(thread).map_err(ReplicaError::from)?;
+            let mine = replica.points(at)?;
+            let shared = mine
+                .iter()
+                .zip(&operations)
+                .take_while(|(point, operation)| point.id == Some(bundle::operation_id(operation)));
+            let shared = shared.count();
+            if let Some(last) = shared.checked_sub(1) {
+                at = mine[last];
+                operations.drain(..shared);
+            }
+        }
+        let count = operations.len() as u64;
+        match self.timeline.adopt_operations(thread, project, at, operations)? {
+            Adoption::Paused(reason) => return Ok(Some(reason)),
+            Adoption::Moved => return Ok(None),
+            Adoption::Merged(merged) => report.merges.push(merged),
+            Adoption::Advanced => {}
+        }
+        report.pulled += count;
+        if let Some(head) = compared.new.last() {
+            self.remember(thread, head)?;
+        }
+        Ok(None)
+    }
+
+    fn push(
+        &self,
+        thread: ThreadId,
+        (number, after): (u64, ReplicaPoint),
+        project: &ProjectKey,
+        report: &mut SyncReport,
+    ) -> Result<(), SyncError> {
+        let (head, bytes) = {
+            let reader = self.timeline.read().map_err(ReplicaError::from)?;
+            let replica = reader.replica(thread).map_err(ReplicaError::from)?;
+            // Read again with the operations themselves: the mark may be new.
+            if replica.is_private() || !replica.has(after)? {
+                return Ok(());
+            }
+            let mut writer = BundleWriter::new(thread, after.version + 1, after.id)?;
+            let (mut size, mut failed) = (0, None);
+            let end = replica.operations(after, |operation| {
+                let bytes: usize = operation.objects.iter().map(|object| object.bytes.len()).sum();
+                if !writer.is_empty() && (size + bytes > BUNDLE_BYTES || !writer.has_room_for(&operation)) {
+                    return false;
+                }
+                size += bytes + operation.operation.len();
+                failed = writer.add(&operation).err();
+                failed.is_none()
+            })?;
+            if let Some(error) = failed {
+                return Err(error.into());
+            }
+            let Some(id) = end.id else { return Ok(()) };
+            let bytes = writer.finish()?;
+            let row = reader.thread(thread).map_err(ReplicaError::from)?.summary;
+            let summary =
+                RemoteSummary { title: row.title, project: project.clone(), updated: row.updated.millis() };
+            let head = RemoteHead {
+                number: number + 1,
+                first: after.version + 1,
+                last: end.version,
+                head: id,
+                bundle: BundleId::of(&bytes),
+                bytes: bytes.len() as u64,
+                summary,
+            };
+            (head, bytes)
+        };
+        if self.remote.push(thread, &head, &bytes)? == PushOutcome::Added {
+            report.pushed += head.last - head.first + 1;
+            self.remember(thread, &head)?;
+        }
+        Ok(())
+    }
+
+    /// Stores that both agree on the end of a bundle.
+    fn remember(&self, thread: ThreadId, head: &RemoteHead) -> Result<(), SyncError> {
+        let reader = self.timeline.read().map_err(ReplicaError::from)?;
+        let row = reader.thread(thread).map_err(ReplicaError::from)?;
+        let found = reader.queries().operation(row.number, head.last).map_err(ReplicaError::from)?;
+        let Some(found) = found else { return Ok(()) };
+        let base = Base {
+            number: head.number,
+            bundle: head.bundle,
+            version: head.last,
+            id: head.head,
+            local: found.id,
+        };
+        let link = self.links.get(thread);
+        Ok(self.links.put(thread, &Link { base: Some(base), ..link })?)
+    }
+}
