@@ -10,17 +10,26 @@ use super::fault::{CallError, DecodeError, Fault};
 const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Phrases in messages about a conversation that is too long. There is no status for it.
-const TOO_LONG: [&str; 10] = [
+const TOO_LONG: [&str; 11] = [
     "prompt is too long",
     "prompt too long",
     "messages is too long",
     "context_length_exceeded",
     "context length",
+    "context limit",
     "context window",
     "exceed_context_size",
     "exceeds the available context size",
     "input token count",
     "input is too long",
+];
+
+/// Phrases in messages about an answer that may be longer than the model can write.
+const TOO_MUCH_OUTPUT: [&str; 4] = [
+    "max_tokens is too large",
+    "max_completion_tokens' is too large",
+    "maximum allowed number of output tokens",
+    "supports at most",
 ];
 
 /// Phrases in messages about an invalid key whose status does not show it.
@@ -53,6 +62,8 @@ pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
     let error_text = format!("{kind} {message}").to_lowercase();
     let says = |words: &[&str]| words.iter().any(|words| error_text.contains(words));
     match status {
+        // Such messages may name the context length too, but compression does not help.
+        400 | 422 if says(&TOO_MUCH_OUTPUT) => Fault::Refused,
         400 | 413 | 422 if says(&TOO_LONG) => Fault::TooLong,
         413 => Fault::TooLong,
         402 => Fault::Billing,
@@ -93,6 +104,9 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
         _ if (300..400).contains(&status) => {
             "The server redirects, and requests with a key do not follow redirects: set base_url to the final address."
                 .to_owned()
+        }
+        _ if TOO_MUCH_OUTPUT.iter().any(|phrase| error_text.to_lowercase().contains(phrase)) => {
+            "The limit is too high for the model: `retake settings set max_tokens N` lowers it.".to_owned()
         }
         _ => "The request was not accepted: `retake trace` shows it.".to_owned(),
     };
@@ -360,6 +374,28 @@ mod tests {
         );
         let long = refusal("acme", "m", "", 500, &"word ".repeat(10_000));
         assert!(long.message.chars().count() < MAX_MESSAGE_CHARS + 100);
+    }
+
+    #[test]
+    fn a_limit_that_the_model_cannot_reach_is_no_conversation_that_is_too_long() {
+        let check = |body: &str, fault: Fault, words: &str| {
+            let error = refusal("acme", "big-1", "set ACME_KEY", 400, body);
+            assert_eq!(error.fault, fault, "{body}");
+            assert!(error.message.contains(words), "{}", error.message);
+        };
+        for message in [
+            "'max_tokens' or 'max_completion_tokens' is too large: 32000. The maximum context length is 8192 tokens",
+            "max_tokens is too large: 32000. This model supports at most 16384 completion tokens",
+            "max_tokens: 64000 > 32000, which is the maximum allowed number of output tokens for big-1",
+        ] {
+            let body = format!(r#"{{"error":{{"message":"{message}"}}}}"#);
+            check(&body, Fault::Refused, "`retake settings set max_tokens N`");
+        }
+        check(
+            r#"{"error":{"message":"input length and `max_tokens` exceed context limit: 198000 + 21333 > 200000"}}"#,
+            Fault::TooLong,
+            "compress",
+        );
     }
 
     #[test]
