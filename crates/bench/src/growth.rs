@@ -20,11 +20,8 @@ use crate::subject::{empty_log, fill, new_thread};
 const MAX_GROWTH_BYTES: u64 = 2 * 1024 * 1024;
 
 /// Tables and their counted bytes, without the overhead of pages.
-const TABLE_SIZES: [(&str, &str); 6] = [
-    ("takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 3"),
-    ("lists of takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 4"),
-    ("lists of entries", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 2"),
-    ("states", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 6"),
+const TABLE_SIZES: [(&str, &str); 3] = [
+    ("new objects", "SELECT coalesce(sum(length(bundle)), 0) FROM operation"),
     ("operations", "SELECT sum(length(body) + length(id)) FROM operation"),
     ("index of takes", "SELECT sum(length(key) + length(name) * 2 + length(record) + 24) FROM take"),
 ];

@@ -22,7 +22,7 @@ mod script;
 pub use check::{Expectation, StoreContents};
 pub(crate) use errors::ErrorMode;
 pub use errors::{ErrorsPlan, errors, errors_control};
-pub use kill::{KillPlan, KillSummary, control, kill};
+pub use kill::{KillPlan, KillSummary, control, kill, kill_migration, migration_control};
 pub use redaction::{kill_redaction, redaction_control};
 pub(crate) use sandbox::copy;
 pub use sandbox::{Run, Sandbox};

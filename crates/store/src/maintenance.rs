@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod budget;
+pub(crate) mod bundles;
 pub(crate) mod collect;
 pub(crate) mod completeness;
 pub(crate) mod erasure;

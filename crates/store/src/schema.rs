@@ -21,7 +21,7 @@ pub const CURRENT: i64 = MIGRATIONS.len() as i64;
 pub(crate) const APPLICATION: i64 = 0x7265_7461;
 
 /// One migration per schema version; the first creates an empty store.
-pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// Applies the missing migrations. The caller holds the writer's lock.
 pub(crate) fn migrate(
@@ -92,7 +92,7 @@ pub(crate) fn check_schema_text(connection: &Connection) -> Result<(), StoreErro
 
 /// The expected fingerprint. It is a constant so that opening a store need not build an empty one; a test keeps the
 /// two equal.
-const FINGERPRINT: &str = "015914b80d62a7df8d8281388a8293d4093d206c86cba3be685c100d6e1cd953";
+const FINGERPRINT: &str = "8319f4ddec21189d91d5c6ae46680bf9c13f05cc7e0f93ed1f0f3353d7e7a177";
 
 /// The hash of the schema text, without root pages, which differ in a backup.
 fn fingerprint(connection: &Connection) -> Result<String, StoreError> {
@@ -112,16 +112,22 @@ fn fingerprint(connection: &Connection) -> Result<String, StoreError> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Makes a durable copy of the database under `backups/`.
+/// Makes a durable copy of the database under `backups/`. It gets its name when it is complete.
 fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let backups = backups(folder);
     private_folder(&backups)?;
+    let incomplete = backups.join("incomplete.db");
     let target = first_free_name(&backups, |number| format!("schema-{version}-{number}.db"));
-    // Created empty first, so that it never has a wider mode.
-    private_file(&target)?;
-    connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;
     let fail = |error| StoreError::File { path: target.clone(), error };
-    std::fs::File::open(&target).and_then(|file| file.sync_all()).map_err(fail)?;
+    match std::fs::remove_file(&incomplete) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
+        _ => {}
+    }
+    // Created empty first, so that it never has a wider mode.
+    private_file(&incomplete)?;
+    connection.execute("VACUUM INTO ?1", [incomplete.to_string_lossy()])?;
+    std::fs::File::open(&incomplete).and_then(|file| file.sync_all()).map_err(fail)?;
+    std::fs::rename(&incomplete, &target).map_err(fail)?;
     sync_folder(&backups).map_err(fail)?;
     Ok(target)
 }
@@ -160,7 +166,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("schema.db");
         let connection = Connection::open(&path).expect("a database");
-        connection.execute_batch(&compact(MIGRATIONS[0])).expect("a schema");
+        for step in MIGRATIONS {
+            connection.execute_batch(&compact(step)).expect("a schema");
+        }
         drop(connection);
         // After the file header, the first page stores its type. A schema on more pages could be lost with any of
         // them, and salvage knows only the first.

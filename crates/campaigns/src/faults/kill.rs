@@ -6,13 +6,15 @@
 //! In the control, syncs do nothing. A harness that misses the loss then would also miss a forgotten sync in the
 //! program.
 
+use std::fs;
+
 use crate::rng::Rng;
 use crate::shim::{Faults, KillMode};
-use crate::violation::{CampaignError, Violation};
+use crate::violation::{BoxError, CampaignError, Violation};
 
 use super::check::{Expectation, ReportedOutcome, StoreContents};
 use super::sandbox::{Run, Sandbox};
-use super::script::{SCRIPT, Step};
+use super::script::{MIGRATION, SCRIPT, Step};
 
 const DEATHS: [KillMode; 4] = [KillMode::Kill, KillMode::Torn, KillMode::Cut, KillMode::TornCut];
 
@@ -38,14 +40,52 @@ pub struct KillSummary {
 
 /// Kills the program at every point, or at about the given number of points.
 pub fn kill(plan: KillPlan) -> Result<KillSummary, CampaignError> {
-    let sandbox = Sandbox::new(&retake_testing::find_program().map_err(CampaignError::trouble)?)
-        .map_err(CampaignError::Trouble)?;
+    kill_script(&sandbox()?, SCRIPT, 5_000, plan)
+}
+
+/// The same while it migrates a store of schema 1: the kill may leave the old schema or the new one.
+pub fn kill_migration(plan: KillPlan) -> Result<KillSummary, CampaignError> {
+    let sandbox = sandbox()?;
+    put_old_store(&sandbox).map_err(CampaignError::Trouble)?;
+    kill_script(&sandbox, MIGRATION, 1_000, plan)
+}
+
+/// The control: syncs do nothing. It must be caught.
+pub fn control() -> Result<KillSummary, CampaignError> {
+    cut_with_lying_syncs(&sandbox()?, &SCRIPT[..6])
+}
+
+/// The same for a migration with the change that follows it.
+pub fn migration_control() -> Result<KillSummary, CampaignError> {
+    let sandbox = sandbox()?;
+    put_old_store(&sandbox).map_err(CampaignError::Trouble)?;
+    cut_with_lying_syncs(&sandbox, MIGRATION)
+}
+
+fn sandbox() -> Result<Sandbox, CampaignError> {
+    let program = retake_testing::find_program().map_err(CampaignError::trouble)?;
+    Sandbox::new(&program).map_err(CampaignError::Trouble)
+}
+
+/// Puts the store of an earlier release in place; see `scripts/old-store`.
+fn put_old_store(sandbox: &Sandbox) -> Result<(), BoxError> {
+    let packed = include_bytes!("../../../store/tests/schema-1/retake.db.zst");
+    let bytes = zstd::stream::decode_all(packed.as_slice())?;
+    Ok(fs::write(sandbox.store().join("retake.db"), bytes)?)
+}
+
+/// `total` is the approximate number of points; a smaller plan tests a share of each command's.
+fn kill_script(
+    sandbox: &Sandbox,
+    script: &[Step],
+    total: u64,
+    plan: KillPlan,
+) -> Result<KillSummary, CampaignError> {
     let mut rng = Rng::new(plan.seed);
     let mut kills = KillSummary::default();
-    // The approximate total number of points; a smaller plan tests a share of each command's.
-    let share = plan.points.map(|points| (5000 / points.max(1)).max(1));
-    for (number, step) in (1..).zip(SCRIPT) {
-        let expectation = rehearse(&sandbox, step)?;
+    let share = plan.points.map(|points| (total / points.max(1)).max(1));
+    for (number, step) in (1..).zip(script) {
+        let expectation = rehearse(sandbox, step)?;
         kills.commands += 1;
         for death in DEATHS {
             let mut call = 1 + share.map_or(0, |share| rng.below(share));
@@ -59,40 +99,30 @@ pub fn kill(plan: KillPlan) -> Result<KillSummary, CampaignError> {
                 }
                 kills.kills += 1;
                 kills.lossy += u64::from(run.report.lost > 0);
-                judge(
-                    &sandbox,
-                    &expectation,
-                    step,
-                    &run,
-                    plan.seed,
-                    number,
-                    &format!("{death:?} at call {call}"),
-                )?;
+                let what = format!("{death:?} at call {call}");
+                judge(sandbox, &expectation, step, &run, plan.seed, number, &what)?;
                 call += share.map_or(1, |share| 1 + rng.below(2 * share));
             }
         }
         sandbox.restore().map_err(CampaignError::Trouble)?;
         let run = sandbox.run(step.arguments, Faults::cut_at_exit).map_err(CampaignError::Trouble)?;
-        judge(&sandbox, &expectation, step, &run, plan.seed, number, "power cut after the answer")?;
-        advance(&sandbox, step)?;
+        judge(sandbox, &expectation, step, &run, plan.seed, number, "power cut after the answer")?;
+        advance(sandbox, step)?;
     }
     Ok(kills)
 }
 
-/// The control: syncs do nothing. It must be caught.
-pub fn control() -> Result<KillSummary, CampaignError> {
-    let sandbox = Sandbox::new(&retake_testing::find_program().map_err(CampaignError::trouble)?)
-        .map_err(CampaignError::Trouble)?;
+fn cut_with_lying_syncs(sandbox: &Sandbox, script: &[Step]) -> Result<KillSummary, CampaignError> {
     let mut kills = KillSummary::default();
-    for (number, step) in (1..).zip(SCRIPT).take(6) {
-        let expectation = rehearse(&sandbox, step)?;
+    for (number, step) in (1..).zip(script) {
+        let expectation = rehearse(sandbox, step)?;
         sandbox.restore().map_err(CampaignError::Trouble)?;
         let run = sandbox
             .run(step.arguments, |faults| faults.cut_at_exit().lying_syncs())
             .map_err(CampaignError::Trouble)?;
         kills.kills += 1;
-        judge(&sandbox, &expectation, step, &run, 0, number, "power cut with syncs that lie")?;
-        advance(&sandbox, step)?;
+        judge(sandbox, &expectation, step, &run, 0, number, "power cut with syncs that lie")?;
+        advance(sandbox, step)?;
     }
     Ok(kills)
 }

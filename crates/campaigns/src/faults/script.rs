@@ -75,3 +75,7 @@ pub const SCRIPT: &[Step] = &[
     step(&["repair"]),
     step(&["entry", "add", "And it still works."]),
 ];
+
+/// Two commands on a store of an earlier release: the first migrates it.
+pub(super) const MIGRATION: &[Step] =
+    &[step(&["thread", "new", "After the update"]), step(&["entry", "add", "The first words."])];

@@ -1,7 +1,8 @@
 //! A few hundred faults in the real program, and the controls. See `docs/testing.md` for longer runs.
 
 use retake_campaigns::faults::{
-    ErrorsPlan, KillPlan, control, errors, errors_control, kill, kill_redaction, redaction_control,
+    ErrorsPlan, KillPlan, control, errors, errors_control, kill, kill_migration, kill_redaction,
+    migration_control, redaction_control,
 };
 use retake_campaigns::violation::caught;
 
@@ -15,6 +16,19 @@ fn no_kill_and_no_power_cut_loses_what_was_acknowledged() {
 #[test]
 fn a_disk_that_reports_syncs_it_did_not_make_is_caught() {
     caught("lying syncs", control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn a_migration_can_be_killed_anywhere() {
+    let kills = kill_migration(KillPlan { seed: 1, points: Some(60) });
+    let kills = kills.unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 20 && kills.lossy > 0, "{kills:?}: too few for a proof");
+}
+
+#[test]
+fn a_migration_on_a_disk_that_lies_is_caught() {
+    let found = migration_control();
+    caught("lying syncs in a migration", found).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rusqlite::params;
 
 use crate::log::head::ThreadHead;
 use crate::log::operations::StoredOperation;
+use crate::objects::bundle;
 use crate::tables::threads::ThreadRow;
 use crate::{StoreError, WriteTransaction};
 
@@ -97,32 +98,48 @@ impl WriteTransaction<'_> {
     ) -> Result<PublishedOperation, PublishError> {
         let Publication { operation, objects } = publication;
         ThreadHead::check_next(head, &operation)?;
-        let new_bytes = self.put_objects(&objects, operation.time)?;
+        let thread = match head {
+            Some(head) => head.row.number,
+            None => self.next_thread_number()?,
+        };
+        // Its objects are in its row, and what follows reads them.
+        let (id, sequence, new_bytes) = self.put_operation(thread, &operation, &objects)?;
         let state: ThreadState = load(&**self, operation.after)?;
         let before = head.map(|head| &head.row.summary);
         let summary =
             summarize_thread(before, &operation, &state, &**self)?.ok_or(PublishError::NoProject)?;
         // A thread's project is set when the thread arrives on this machine, and does not change.
         let home = head.map(|head| head.row.home).or(home).unwrap_or(summary.project);
-        let thread = self.put_thread(head.map(|head| head.row.number), &summary, home)?;
+        self.put_thread(thread, &summary, home)?;
         self.put_takes(thread, head.map(|head| &head.state), &state, &summary.active)?;
         self.put_facets(thread, before, &summary)?;
-        let (id, sequence) = self.put_operation(thread, &operation)?;
         let row = ThreadRow { number: thread, home, summary };
         let last = StoredOperation { id, sequence, operation };
         Ok(PublishedOperation { thread, id, sequence, new_bytes, head: ThreadHead { row, last, state } })
     }
 
+    /// Appends an operation together with those of its objects that are missing. Returns its id, its sequence number
+    /// and the size of the new objects.
     pub(crate) fn put_operation(
         &self,
         thread: i64,
         operation: &Operation,
-    ) -> Result<(ContentId, i64), StoreError> {
+        objects: &[NewObject],
+    ) -> Result<(ContentId, i64, u64), StoreError> {
+        let (bundled, separate) = bundle::split(self.missing(objects)?);
+        let mut new_bytes = self.put_rows(&separate, operation.time)?;
+        let named = bundled.iter().map(|object| (object.id.prefix(), object.kind, &*object.bytes));
+        let bundle = if bundled.is_empty() { None } else { Some(bundle::encode(named)?) };
         let body = encode(operation);
         let id = ContentId::of(Kind::Operation, &body);
         self.connection
-            .prepare_cached("INSERT INTO operation (thread, version, id, body) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![thread, operation.version as i64, id.bytes(), body])?;
-        Ok((id, self.connection.last_insert_rowid()))
+            .prepare_cached(
+                "INSERT INTO operation (thread, version, id, body, bundle) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![thread, operation.version as i64, id.bytes(), body, bundle])?;
+        let sequence = self.connection.last_insert_rowid();
+        self.index_bundle(sequence, bundled.iter().map(|object| object.id.prefix()))?;
+        new_bytes += self.remember_new(&bundled);
+        Ok((id, sequence, new_bytes))
     }
 }

@@ -9,7 +9,7 @@
 //! that nothing is lost. Sequence numbers only grow, so that followers of the log see every new operation.
 
 use retake_model::object::load;
-use retake_model::operation::Version;
+use retake_model::operation::{Operation, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::{summarize, summarize_thread};
 use rusqlite::params;
@@ -29,7 +29,7 @@ impl WriteTransaction<'_> {
         let placeholder = self.remove_end(head, keep)?;
         let published = publish()?;
         self.connection
-            .prepare_cached("DELETE FROM operation WHERE sequence = ?1")
+            .prepare_cached("DELETE FROM operation WHERE sequence = ?1 AND thread < 0")
             .and_then(|mut statement| statement.execute([placeholder]))
             .map_err(StoreError::from)?;
         Ok(published)
@@ -41,6 +41,7 @@ impl WriteTransaction<'_> {
         let missing = || StoreError::Damaged(format!("operation {keep} is missing"));
         let kept = self.operation(number, keep)?.ok_or_else(missing)?.operation;
         let last = self.last_sequence()?;
+        self.keep_removed_objects(number, keep, &head.last.operation)?;
         self.connection
             .prepare_cached("DELETE FROM operation WHERE thread = ?1 AND version > ?2 AND sequence < ?3")?
             .execute(params![number, keep as i64, last])?;
@@ -56,9 +57,25 @@ impl WriteTransaction<'_> {
             .expect("a summary that continues another one has its project");
         let summary = summary.with_sharing(row.summary.sharing());
         let active = summarize(&state.active_take(&**self)?, &**self)?;
-        self.put_thread(Some(number), &summary, row.home)?;
+        self.put_thread(number, &summary, row.home)?;
         self.put_takes(number, Some(&head.state), &state, &active)?;
         self.put_facets(number, Some(&row.summary), &summary)?;
         Ok(last)
+    }
+
+    /// Gives the objects in the bundles of the removed operations rows of their own: these operations come back.
+    fn keep_removed_objects(&self, number: i64, keep: Version, last: &Operation) -> Result<(), StoreError> {
+        self.sort_recent()?;
+        let bundles: Vec<i64> = {
+            let mut statement = self.connection.prepare(
+                "SELECT sequence FROM operation WHERE thread = ?1 AND version > ?2 AND bundle IS NOT NULL",
+            )?;
+            statement.query_map(params![number, keep as i64], |row| row.get(0))?.collect::<Result<_, _>>()?
+        };
+        for sequence in bundles {
+            let objects = self.dissolve_bundle(sequence)?;
+            self.put_objects(&objects, last.time)?;
+        }
+        Ok(())
     }
 }

@@ -76,9 +76,8 @@ impl Store {
             // The index is counted, not the objects: it is a fraction of their size.
             objects: count(
                 "SELECT (SELECT count(*) FROM object_index)
-                      + (SELECT coalesce(sum(length(names)), 0) / 8 FROM object_recent)
                       + (SELECT count(*) FROM packed)",
-            )?,
+            )? + reading.queries().recent_name_count()?,
             operations: count("SELECT count(*) FROM operation WHERE version > 0")?,
             threads: count("SELECT count(*) FROM thread")?,
             ..self.file_sizes()?

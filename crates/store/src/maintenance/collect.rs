@@ -14,16 +14,16 @@
 use std::time::Duration;
 
 use retake_model::time::Timestamp;
-use rusqlite::params;
 use serde::Serialize;
 
 use crate::location::database;
 use crate::log::queries::Queries;
 use crate::maintenance::budget::size;
+use crate::maintenance::bundles::Places;
 use crate::maintenance::exclusive::WalState;
 use crate::maintenance::reachability::{OnDamage, ReachableContent, for_each_operation};
 use crate::objects::packs::{PackGarbage, RemovalMode};
-use crate::{Store, StoreError, WriteTransaction};
+use crate::{Store, StoreError};
 
 /// Whether to delete garbage or only count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Store {
         let unfinished = queries.has_doomed_frames()?;
         // An open read transaction would prevent the truncation of the write-ahead log.
         drop(reading);
-        if mode == CollectMode::DryRun || (garbage.old.is_empty() && garbage.packed.is_empty() && !unfinished)
+        if mode == CollectMode::DryRun || (garbage.old.len() == 0 && garbage.packed.is_empty() && !unfinished)
         {
             return Ok(garbage.report());
         }
@@ -81,9 +81,7 @@ impl Store {
                 reachable.mark_folders(writing)?;
                 writing.sort_recent()?;
                 let garbage = Garbage::find(writing, &reachable, cutoff)?;
-                for (number, prefix) in &garbage.old {
-                    writing.remove_object(*number, *prefix)?;
-                }
+                writing.remove_places(&garbage.old)?;
                 writing.remove_packed(&garbage.packed.rows, RemovalMode::ReclaimSpace)?;
                 // Processes with caches of stored content, such as stat caches, must check it again.
                 writing.record_erasure()?;
@@ -104,8 +102,8 @@ impl Store {
 /// Unreachable objects.
 #[derive(Default)]
 struct Garbage {
-    /// Row number and name prefix of the objects to delete.
-    old: Vec<(i64, i64)>,
+    /// The objects to delete.
+    old: Places,
     bytes: u64,
     young: u64,
     packed: PackGarbage,
@@ -118,22 +116,28 @@ impl Garbage {
         let mut garbage = Self::default();
         let mut object =
             queries.connection.prepare_cached("SELECT born, length(body) FROM object WHERE number = ?1")?;
-        let mut unreached = Vec::new();
-        queries.for_each_name(&mut |prefix, number| {
+        let mut unreached = Places::default();
+        queries.for_each_name(&mut |prefix, place| {
             if !reachable.contains(&prefix) {
-                unreached.push((prefix, number));
+                unreached.add(prefix, place);
             }
         })?;
-        for (prefix, number) in unreached {
+        for (number, prefix) in unreached.rows {
             let (born, bytes): (i64, i64) =
                 object.query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
             if born > cutoff {
                 garbage.young += 1;
             } else {
-                garbage.old.push((number, prefix));
+                garbage.old.rows.push((number, prefix));
                 garbage.bytes += bytes as u64;
             }
         }
+        // Nothing refers to garbage in a bundle soon: what the operation needs was published with it.
+        for (&sequence, prefixes) in &unreached.bundles {
+            let sizes = queries.bundled_sizes(sequence)?;
+            garbage.bytes += prefixes.iter().filter_map(|prefix| sizes.get(prefix)).sum::<u64>();
+        }
+        garbage.old.bundles = unreached.bundles;
         garbage.packed = PackGarbage::find(queries, &reachable, cutoff)?;
         Ok(garbage)
     }
@@ -145,16 +149,5 @@ impl Garbage {
             young: self.young + self.packed.young,
             freed_file_bytes: 0,
         }
-    }
-}
-
-impl WriteTransaction<'_> {
-    /// Deletes an object and its row in the sorted index. `secure_delete` overwrites the pages.
-    pub(crate) fn remove_object(&self, number: i64, prefix: i64) -> Result<(), StoreError> {
-        self.connection.prepare_cached("DELETE FROM object WHERE number = ?1")?.execute([number])?;
-        self.connection
-            .prepare_cached("DELETE FROM object_index WHERE prefix = ?1 AND number = ?2")?
-            .execute(params![prefix, number])?;
-        Ok(())
     }
 }

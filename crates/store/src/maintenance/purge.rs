@@ -9,12 +9,14 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_model::id::{FolderId, ProjectId, ThreadId};
-use rusqlite::{OptionalExtension, params};
+use retake_model::time::Timestamp;
+use rusqlite::params;
 use serde::Serialize;
 
 use crate::location::backups;
 use crate::log::queries::Queries;
 use crate::maintenance::budget::list_files;
+use crate::maintenance::bundles::Places;
 use crate::maintenance::exclusive::WalState;
 use crate::maintenance::reachability::{OnDamage, ReachableContent, for_each_operation};
 use crate::objects::packs::{PackedRow, RemovalMode};
@@ -85,11 +87,10 @@ impl Store {
                     if let Some(stored) = writing.intent_for_thread(thread)? {
                         writing.end_intent(stored.number)?;
                     }
+                    writing.keep_shared_objects(number, &marked)?;
                     writing.purge_thread(number)?;
                 }
-                for (number, prefix, _) in unshared_objects(writing, &marked)? {
-                    writing.remove_object(number, prefix)?;
-                }
+                writing.remove_places(&unshared_objects(writing, &marked)?)?;
                 writing.remove_packed(&unshared_blobs(writing, &marked)?, RemovalMode::Destroy)?;
                 writing.purge_quarantine(&marked)?;
                 writing.rebuild_row_checksums()?;
@@ -125,10 +126,9 @@ impl Store {
                 .query_row([number], |row| row.get(0))?;
             purged.operations += operations as u64;
         }
-        for (_, _, bytes) in unshared_objects(queries, marked)? {
-            purged.objects += 1;
-            purged.bytes += bytes;
-        }
+        let objects = unshared_objects(queries, marked)?;
+        purged.objects += objects.len() as u64;
+        purged.bytes += stored_sizes(queries, &objects)?;
         for row in unshared_blobs(queries, marked)? {
             purged.objects += 1;
             purged.bytes += row.bytes();
@@ -208,18 +208,44 @@ fn numbers(queries: &Queries<'_>, threads: &[ThreadId]) -> Result<HashMap<i64, T
     Ok(found)
 }
 
-/// Row number, name prefix and size of the objects that only purged threads reach.
-fn unshared_objects(queries: &Queries<'_>, marked: &PurgeMarks) -> Result<Vec<(i64, i64, u64)>, StoreError> {
-    let mut found = Vec::new();
-    let mut statement =
-        queries.connection.prepare_cached("SELECT length(body) FROM object WHERE number = ?1")?;
+/// The objects that only purged threads reach.
+fn unshared_objects(queries: &Queries<'_>, marked: &PurgeMarks) -> Result<Places, StoreError> {
+    let mut found = Places::default();
     for prefix in marked.only_purged() {
-        for number in queries.all_rows_with_prefix(prefix)? {
-            let bytes: Option<i64> = statement.query_row([number], |row| row.get(0)).optional()?;
-            found.extend(bytes.map(|bytes| (number, prefix, bytes as u64)));
+        for place in queries.all_rows_with_prefix(prefix)? {
+            // The cache of recent names may contain some that were never committed.
+            if queries.is_stored_at(prefix, place)? {
+                found.add(prefix, place);
+            }
         }
     }
     Ok(found)
+}
+
+/// The sizes of objects: that of its row, or the unpacked one in a bundle.
+fn stored_sizes(queries: &Queries<'_>, objects: &Places) -> Result<u64, StoreError> {
+    let mut size = 0;
+    let mut statement =
+        queries.connection.prepare_cached("SELECT length(body) FROM object WHERE number = ?1")?;
+    for (number, _) in &objects.rows {
+        size += statement.query_row([number], |row| row.get::<_, i64>(0))? as u64;
+    }
+    for (&sequence, prefixes) in &objects.bundles {
+        let sizes = queries.bundled_sizes(sequence)?;
+        size += prefixes.iter().filter_map(|prefix| sizes.get(prefix)).sum::<u64>();
+    }
+    Ok(size)
+}
+
+impl Queries<'_> {
+    /// Whether there is an object with this name prefix at this place.
+    fn is_stored_at(&self, prefix: i64, place: i64) -> Result<bool, StoreError> {
+        if place < 0 {
+            return Ok(self.bundled_sizes(-place)?.contains_key(&prefix));
+        }
+        let mut statement = self.connection.prepare_cached("SELECT 1 FROM object WHERE number = ?1")?;
+        Ok(statement.exists([place])?)
+    }
 }
 
 /// Packed blobs that only purged threads reach.
@@ -231,6 +257,22 @@ fn unshared_blobs(queries: &Queries<'_>, marked: &PurgeMarks) -> Result<Vec<Pack
 }
 
 impl WriteTransaction<'_> {
+    /// Gives the objects in the bundles of a thread that others reach rows of their own, and removes the bundles.
+    fn keep_shared_objects(&self, number: i64, marked: &PurgeMarks) -> Result<(), StoreError> {
+        let bundles: Vec<i64> = {
+            let mut statement = self
+                .connection
+                .prepare("SELECT sequence FROM operation WHERE thread = ?1 AND bundle IS NOT NULL")?;
+            statement.query_map([number], |row| row.get(0))?.collect::<Result<_, _>>()?
+        };
+        for sequence in bundles {
+            let mut objects = self.dissolve_bundle(sequence)?;
+            objects.retain(|object| marked.kept_content.contains(object.id));
+            self.put_objects(&objects, Timestamp::default())?;
+        }
+        Ok(())
+    }
+
     /// Deletes a thread's log and rows, and appends a purge record to the log.
     fn purge_thread(&self, number: i64) -> Result<(), StoreError> {
         // The purge record comes first: its sequence number must follow all deleted operations, or a follower misses

@@ -80,6 +80,10 @@ impl ReachableContent {
         Ok(())
     }
 
+    pub(crate) fn contains(&self, id: ContentId) -> bool {
+        self.ids.contains(&id)
+    }
+
     /// The name prefixes of all marked content, as used by the object index.
     pub(crate) fn prefixes(&self) -> HashSet<i64> {
         self.ids.iter().map(ContentId::prefix).collect()

@@ -21,7 +21,7 @@ mod secrets;
 use retake_model::content::{ContentId, Kind};
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use crate::location::{backups, search};
@@ -192,30 +192,38 @@ impl WriteTransaction<'_> {
         if self.stored_object(kind, id)?.is_none() {
             return Ok(None);
         }
-        let rows = {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT number, packing, body FROM object_index JOIN object USING (number)
-                 WHERE prefix = ?1 AND object.kind = ?2",
-            )?;
-            let rows = statement.query_map(params![id.prefix(), kind as i64], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
-            })?;
-            rows.collect::<Result<Vec<_>, _>>()?
-        };
         let mut removed = 0;
         if kind == Kind::Blob {
             let packed = self.packed_rows_with_prefix(id.prefix())?;
             removed += packed.iter().map(PackedRow::bytes).sum::<u64>();
             self.remove_packed(&packed, RemovalMode::Destroy)?;
         }
-        for (number, packing, body) in rows {
-            // Other content with the same name prefix stays; a damaged copy of this one does not.
-            let found = unpack(packing, &body).map(|bytes| ContentId::of(kind, &bytes));
-            if found.is_none_or(|found| found == id || found.prefix() != id.prefix()) {
-                self.remove_object(number, id.prefix())?;
+        // Other content with the same name prefix stays; a damaged copy of this one does not.
+        let is_other = |found: Option<ContentId>| {
+            found.is_some_and(|found| found != id && found.prefix() == id.prefix())
+        };
+        for place in self.all_rows_with_prefix(id.prefix())? {
+            if place < 0 {
+                removed += self.remove_from_bundle(-place, &|object| {
+                    let found = object.bytes.as_ref().map(|bytes| ContentId::of(object.kind, bytes));
+                    let named = object.name == id.prefix() || found == Some(id);
+                    named && !is_other(found)
+                })?;
+                continue;
+            }
+            let row: Option<(i64, i64, Vec<u8>)> = self
+                .connection
+                .prepare_cached("SELECT kind, packing, body FROM object WHERE number = ?1")?
+                .query_row([place], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+                .optional()?;
+            let Some((_, packing, body)) = row.filter(|row| row.0 == kind as i64) else { continue };
+            if !is_other(unpack(packing, &body).map(|bytes| ContentId::of(kind, &bytes))) {
+                self.remove_object(place, id.prefix())?;
                 removed += body.len() as u64;
             }
         }
+        // A damaged bundle may contain it.
+        self.connection.prepare_cached("DELETE FROM quarantine WHERE source = 'bundle'")?.execute([])?;
         self.connection
             .prepare_cached("DELETE FROM quarantine WHERE source = 'object' AND prefix = ?1")?
             .execute([id.prefix()])?;

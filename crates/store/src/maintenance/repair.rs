@@ -33,7 +33,9 @@ use serde::Serialize;
 
 use crate::log::high_water_mark::LostLogEnd;
 use crate::maintenance::salvage::SalvageReport;
-use crate::maintenance::verify::{Logs, MaintenanceProgress, ThreadRef, check_file, kind_name, read_logs};
+use crate::maintenance::verify::{
+    Logs, MaintenanceProgress, ThreadRef, check_file, kind_name, object, read_logs,
+};
 use crate::{Store, StoreError, WriteTransaction};
 
 /// The result of a repair.
@@ -293,7 +295,7 @@ impl fmt::Display for RepairChange {
                 write!(formatter, "{rows} rows of the object index were repaired")
             }
             Self::ObjectQuarantined { number } => {
-                write!(formatter, "object {number} is damaged and was moved to quarantine")
+                write!(formatter, "{} is damaged and was moved to quarantine", object(*number))
             }
             Self::LogEndLost(lost) => write!(formatter, "{lost}"),
             Self::ContentLost { kind, id } => write!(formatter, "{kind:?} {} is lost", id.short()),

@@ -59,7 +59,7 @@ pub struct UnreadableRows {
 const NUMBERED: [Table; 5] = [
     Table { name: "object", key: "number", columns: "kind, packing, born, body" },
     Table { name: "object_recent", key: "number", columns: "first, names" },
-    Table { name: "operation", key: "sequence", columns: "thread, version, id, body" },
+    Table { name: "operation", key: "sequence", columns: "thread, version, id, body, bundle" },
     Table { name: "thread", key: "number", columns: "key, project, title, record, digest" },
     Table {
         name: "quarantine",

@@ -34,6 +34,8 @@ pub(crate) const OBJECTS: Table =
 pub(crate) const OPERATIONS: Table =
     Table { name: "operation", key: "sequence", columns: "thread, version, id, body" };
 
+pub(crate) const BUNDLES: Table = Table { name: "operation", key: "sequence", columns: "bundle" };
+
 /// Unreadable rows, from the first to the last key. Not every key need have a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {

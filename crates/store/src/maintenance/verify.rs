@@ -33,8 +33,8 @@ use crate::maintenance::scan::is_damage;
 use crate::schema;
 use crate::{Store, StoreError};
 
-pub(crate) use problem::kind_name;
 pub use problem::{Problem, Referrer, ThreadRef};
+pub(crate) use problem::{kind_name, object};
 
 pub(crate) use derived::differences;
 pub(crate) use folders::{FolderRows, is_next};

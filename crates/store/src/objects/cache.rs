@@ -47,6 +47,8 @@ impl Cache {
         if generations.epoch < epoch {
             *generations = Generations { epoch, ..Generations::default() };
             self.packs.clear();
+            // A repair may have given the sequence numbers of lost operations to others.
+            self.recent.clear();
         }
     }
 

@@ -1,9 +1,12 @@
-//! Finds objects: maps a name prefix to the rows that may contain the object.
+//! Finds objects: maps a name prefix to the places that may contain the object. A place is the number of an object's own
+//! row, or the negative sequence number of the operation whose bundle contains it.
 //!
 //! ```text
-//!   object_recent   a few bytes appended for each batch of new objects ─┐
-//!                                                         once large    │
-//!   object_index    sorted by name: nearly every name has its own page ◄┘
+//!   operation.bundle   names in the header of each bundle ─────┐
+//!                                              every 64        │
+//!   object_recent      names in order of arrival, many in a row ◄┐
+//!                                              once large        │
+//!   object_index       sorted by name: nearly every name has its own page ◄┘
 //! ```
 //!
 //! A process caches the recent names and reads only those added since its last transaction. The cache may contain too
@@ -16,9 +19,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::log::queries::Queries;
+use crate::objects::bundle::names_in;
 use crate::{StoreError, WriteTransaction};
 
 /// Recent names move to the sorted index when there are more of them than this, or than a share of all names. The
@@ -27,13 +31,20 @@ const MIN_RECENT: usize = 2_048;
 const RECENT_SHARE: i64 = 16;
 const MAX_RECENT: usize = 16_384;
 const NAME_BYTES: usize = 8;
+/// A name in a bundle: its prefix, and how far its operation lies before that of the row.
+const BUNDLED_NAME_BYTES: usize = NAME_BYTES + 4;
+/// The names of so many operations go into one row, so that a new process need not read their bundles.
+const OPERATIONS_OF_A_ROW: i64 = 64;
+/// Estimates the number of objects from that of operations.
+const OBJECTS_OF_AN_OPERATION: i64 = 8;
 
-/// The recent names visible to a transaction: generation and last row.
+/// The recent names visible to a transaction: generation, last row and last operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// The first row. Rows are only removed all at once, so this identifies the generation.
     first: i64,
     last: i64,
+    sequence: i64,
 }
 
 impl Extent {
@@ -42,9 +53,10 @@ impl Extent {
         connection
             .prepare_cached(
                 "SELECT coalesce((SELECT min(number) FROM object_recent), 0),
-                        coalesce((SELECT max(number) FROM object_recent), 0)",
+                        coalesce((SELECT max(number) FROM object_recent), 0),
+                        coalesce((SELECT max(sequence) FROM operation), 0)",
             )?
-            .query_row([], |row| Ok(Self { first: row.get(0)?, last: row.get(1)? }))
+            .query_row([], |row| Ok(Self { first: row.get(0)?, last: row.get(1)?, sequence: row.get(2)? }))
     }
 }
 
@@ -57,14 +69,16 @@ pub(crate) struct RecentNames {
 #[derive(Default)]
 struct CachedNames {
     extent: Extent,
+    /// The last operation whose names are in a row, or sorted.
+    covered: i64,
     names: Names,
 }
 
-/// Row numbers by name prefix.
+/// Places by name prefix.
 #[derive(Default)]
 pub(crate) struct Names {
     newest: HashMap<i64, i64, BuildHasherDefault<IdentityHasher>>,
-    /// Older rows with the same prefix; there are hardly any.
+    /// Older places with the same prefix; there are hardly any.
     older: Vec<(i64, i64)>,
 }
 
@@ -109,14 +123,23 @@ impl RecentNames {
         let mut seen = self.lock();
         if extent.first > seen.extent.first {
             *seen = CachedNames {
-                extent: Extent { first: extent.first, last: extent.first - 1 },
+                extent: Extent { first: extent.first, last: extent.first - 1, sequence: 0 },
                 ..CachedNames::default()
             };
         }
-        if extent.first == seen.extent.first && extent.last > seen.extent.last {
-            let after = seen.extent.last;
-            each(connection, after, &mut |prefix, number| seen.names.insert(prefix, number))?;
-            seen.extent.last = extent.last;
+        if extent.first != seen.extent.first {
+            return Ok(());
+        }
+        let CachedNames { extent: known, covered, names } = &mut *seen;
+        if extent.last > known.last {
+            let last = each_row(connection, known.last, &mut |prefix, place| names.insert(prefix, place))?;
+            *covered = last.max(*covered);
+            known.last = extent.last;
+        }
+        if extent.sequence > known.sequence {
+            let after = known.sequence.max(*covered);
+            each_bundle(connection, after, &mut |prefix, place| names.insert(prefix, place))?;
+            known.sequence = extent.sequence;
         }
         Ok(())
     }
@@ -131,20 +154,53 @@ impl RecentNames {
     }
 }
 
-/// Passes the names of all later rows, with their objects, to `visit`.
-fn each(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
+/// Passes all recent names, with their places, to `visit`.
+fn each(connection: &Connection, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
+    let covered = each_row(connection, i64::MIN, visit)?;
+    each_bundle(connection, covered, visit)
+}
+
+/// Passes the names of all later rows to `visit`. Returns the last operation that they cover.
+fn each_row(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<i64> {
     let mut statement =
         connection.prepare_cached("SELECT first, names FROM object_recent WHERE number > ?1")?;
     let mut rows = statement.query([after])?;
+    let mut covered = 0;
     while let Some(row) = rows.next()? {
         let first: i64 = row.get(0)?;
         let names = row.get_ref(1)?.as_blob().unwrap_or_default();
-        for (place, name) in names.chunks_exact(NAME_BYTES).enumerate() {
-            let name: [u8; NAME_BYTES] = name.try_into().expect("chunks have this length");
-            visit(i64::from_be_bytes(name), first.saturating_add(place as i64));
+        if first < 0 {
+            covered = covered.max(first.saturating_neg());
+            for (name, back) in names.chunks_exact(BUNDLED_NAME_BYTES).map(|name| name.split_at(NAME_BYTES)) {
+                let back = u32::from_be_bytes(back.try_into().expect("the rest has this length"));
+                visit(prefix_of(name), first.saturating_add(i64::from(back)));
+            }
+            continue;
+        }
+        for (position, name) in names.chunks_exact(NAME_BYTES).enumerate() {
+            visit(prefix_of(name), first.saturating_add(position as i64));
+        }
+    }
+    Ok(covered)
+}
+
+/// Passes the names in the bundles of all later operations to `visit`.
+fn each_bundle(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT sequence, bundle FROM operation WHERE sequence > ?1 AND bundle IS NOT NULL",
+    )?;
+    let mut rows = statement.query([after])?;
+    while let Some(row) = rows.next()? {
+        let sequence: i64 = row.get(0)?;
+        for name in names_in(row.get_ref(1)?.as_blob().unwrap_or_default()) {
+            visit(name, sequence.saturating_neg());
         }
     }
     Ok(())
+}
+
+fn prefix_of(name: &[u8]) -> i64 {
+    i64::from_be_bytes(name.try_into().expect("names have this length"))
 }
 
 /// The index as seen by one transaction.
@@ -198,7 +254,8 @@ impl Queries<'_> {
         let covered = {
             let seen = self.cache.recent.lock();
             seen.names.find(prefix, found);
-            seen.extent.first == self.index.extent.first && seen.extent.last >= self.index.extent.last
+            let (seen, own) = (seen.extent, self.index.extent);
+            seen.first == own.first && seen.last >= own.last && seen.sequence >= own.sequence
         };
         if !covered {
             self.read_recent_names()?.find(prefix, found);
@@ -218,54 +275,106 @@ impl Queries<'_> {
     fn read_recent_names(&self) -> Result<&Names, StoreError> {
         if self.index.own.get().is_none() {
             let mut names = Names::default();
-            each(self.connection, i64::MIN, &mut |prefix, number| names.insert(prefix, number))?;
+            each(self.connection, &mut |prefix, place| names.insert(prefix, place))?;
             let _ = self.index.own.set(names);
         }
         Ok(self.index.own.get().expect("set above"))
     }
 
-    /// Passes every name in the index, with its row, to `visit`.
+    /// Passes every name in the index, with its place, to `visit`.
     pub(crate) fn for_each_name(&self, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare_cached("SELECT prefix, number FROM object_index")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             visit(row.get(0)?, row.get(1)?);
         }
-        each(self.connection, i64::MIN, visit)
+        each(self.connection, visit)
+    }
+
+    /// The number of names that are not sorted yet.
+    pub(crate) fn recent_name_count(&self) -> rusqlite::Result<u64> {
+        let mut count = 0;
+        each(self.connection, &mut |_, _| count += 1)?;
+        Ok(count)
     }
 }
 
 impl WriteTransaction<'_> {
-    /// Indexes objects that were just stored, in row order.
+    /// Indexes objects that were just stored in rows of their own, in row order.
     pub(crate) fn index_objects(&self, stored: &[(i64, i64)]) -> Result<(), StoreError> {
-        let Some(&(_, last)) = stored.last() else { return Ok(()) };
+        if stored.is_empty() {
+            return Ok(());
+        }
         for batch in stored.chunk_by(|(_, before), (_, after)| before + 1 == *after) {
             let names: Vec<u8> = batch.iter().flat_map(|(prefix, _)| prefix.to_be_bytes()).collect();
-            self.connection
-                .prepare_cached("INSERT INTO object_recent (first, names) VALUES (?1, ?2)")?
-                .execute(params![batch[0].1, names])?;
+            self.put_recent(batch[0].1, &names)?;
         }
-        let many = {
+        if self.add_recent(stored.iter().copied())? { self.sort_recent() } else { Ok(()) }
+    }
+
+    /// Indexes the bundle of an operation that was just stored. Its names are in its header already.
+    pub(crate) fn index_bundle(
+        &self,
+        sequence: i64,
+        names: impl Iterator<Item = i64>,
+    ) -> Result<(), StoreError> {
+        if self.add_recent(names.map(|name| (name, -sequence)))? {
+            return self.sort_recent();
+        }
+        let uncovered = sequence - self.cache.recent.lock().covered;
+        if uncovered < OPERATIONS_OF_A_ROW { Ok(()) } else { self.gather_bundles(sequence) }
+    }
+
+    /// Adds names to the cache; returns whether there are so many that they should be sorted.
+    fn add_recent(&self, stored: impl Iterator<Item = (i64, i64)>) -> Result<bool, StoreError> {
+        let count = {
             let mut seen = self.cache.recent.lock();
-            for &(prefix, number) in stored {
-                seen.names.insert(prefix, number);
-            }
+            stored.for_each(|(prefix, place)| seen.names.insert(prefix, place));
             seen.names.newest.len()
-                > usize::try_from(last / RECENT_SHARE).unwrap_or(0).clamp(MIN_RECENT, MAX_RECENT)
         };
-        if many { self.sort_recent() } else { Ok(()) }
+        if count <= MIN_RECENT {
+            return Ok(false);
+        }
+        let (rows, operations): (i64, i64) = self
+            .connection
+            .prepare_cached(
+                "SELECT coalesce((SELECT max(number) FROM object), 0),
+                        coalesce((SELECT max(sequence) FROM operation), 0)",
+            )?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let objects = operations.saturating_mul(OBJECTS_OF_AN_OPERATION).saturating_add(rows);
+        let limit = usize::try_from(objects / RECENT_SHARE).unwrap_or(0).clamp(MIN_RECENT, MAX_RECENT);
+        Ok(count > limit)
+    }
+
+    /// Copies the names of the last bundles into one row.
+    fn gather_bundles(&self, last: i64) -> Result<(), StoreError> {
+        let covered: i64 = self
+            .connection
+            .prepare_cached("SELECT max(0, -coalesce(min(first), 0)) FROM object_recent")?
+            .query_row([], |row| row.get(0))?;
+        // Another change of this transaction may have done it.
+        if last - covered < OPERATIONS_OF_A_ROW {
+            return Ok(());
+        }
+        let mut names = Vec::new();
+        each_bundle(self.connection, covered, &mut |prefix, place| {
+            names.extend(prefix.to_be_bytes());
+            names.extend(u32::try_from(last + place).unwrap_or_default().to_be_bytes());
+        })?;
+        self.put_recent(-last, &names)
+    }
+
+    fn put_recent(&self, first: i64, names: &[u8]) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("INSERT INTO object_recent (first, names) VALUES (?1, ?2)")?
+            .execute(params![first, names])?;
+        Ok(())
     }
 
     pub(crate) fn sort_recent(&self) -> Result<(), StoreError> {
-        let last: Option<i64> = self
-            .connection
-            .prepare_cached("SELECT max(number) FROM object_recent")?
-            .query_row([], |row| row.get(0))
-            .optional()?
-            .flatten();
-        let Some(last) = last else { return Ok(()) };
         let mut names = Vec::new();
-        each(self.connection, i64::MIN, &mut |prefix, number| names.push((prefix, number)))?;
+        each(self.connection, &mut |prefix, place| names.push((prefix, place)))?;
         if names.is_empty() {
             return Ok(());
         }
@@ -273,18 +382,21 @@ impl WriteTransaction<'_> {
         let mut statement = self
             .connection
             .prepare_cached("INSERT OR IGNORE INTO object_index (prefix, number) VALUES (?1, ?2)")?;
-        for (prefix, number) in names {
-            statement.execute([prefix, number])?;
+        for (prefix, place) in names {
+            statement.execute([prefix, place])?;
         }
-        self.clear_recent(last)
-    }
-
-    /// Empties the table of recent names, and keeps its last row number in use.
-    fn clear_recent(&self, last: i64) -> Result<(), StoreError> {
+        // The last row number stays in use, and the row says which bundles are sorted.
+        let (last, sequence): (i64, i64) = self
+            .connection
+            .prepare_cached(
+                "SELECT coalesce((SELECT max(number) FROM object_recent), 0),
+                        coalesce((SELECT max(sequence) FROM operation), 0)",
+            )?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         self.connection.execute("DELETE FROM object_recent", [])?;
         self.connection.execute(
-            "INSERT INTO object_recent (number, first, names) VALUES (?1, 0, x'')",
-            [last.saturating_add(1)],
+            "INSERT INTO object_recent (number, first, names) VALUES (?1, ?2, x'')",
+            [last.saturating_add(1), -sequence],
         )?;
         Ok(())
     }

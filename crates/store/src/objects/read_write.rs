@@ -1,6 +1,7 @@
 //! Objects: immutable content, checked against its hash on every read.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use rusqlite::{OptionalExtension, params};
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::log::queries::Queries;
+use crate::objects::bundle::is_text;
 use crate::objects::index::IndexPart;
 use crate::{StoreError, WriteTransaction};
 
@@ -32,25 +34,48 @@ thread_local! {
 }
 
 impl WriteTransaction<'_> {
-    /// Stores objects that are missing. Returns the number of bytes added.
+    /// Stores objects that are missing, in rows of their own. Returns the number of bytes added.
     pub(crate) fn put_objects(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
-        let mut added = 0;
+        self.put_rows(&self.missing(objects)?, now)
+    }
+
+    /// The objects that are not stored yet, each once.
+    pub(crate) fn missing(&self, objects: &[NewObject]) -> Result<Vec<NewObject>, StoreError> {
+        let mut missing: Vec<NewObject> = Vec::with_capacity(objects.len());
+        let mut seen = HashSet::with_capacity(objects.len());
+        for object in objects {
+            if seen.insert(object.id) && self.stored_object(object.kind, object.id)?.is_none() {
+                missing.push(object.clone());
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Stores objects in rows of their own, as the caller knows that they are missing.
+    pub(crate) fn put_rows(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
         let mut stored = Vec::with_capacity(objects.len());
         for object in objects {
-            if self.stored_object(object.kind, object.id)?.is_some() {
-                continue;
-            }
-            let (packing, body) = pack(object.kind, &object.bytes)?;
+            let packed = if is_text(object.kind) { compress(&object.bytes)? } else { None };
+            let (packing, body) = match &packed {
+                Some(packed) => (ZSTD, packed.as_slice()),
+                None => (PLAIN, &*object.bytes),
+            };
             self.connection
                 .prepare_cached("INSERT INTO object (kind, packing, born, body) VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![object.kind as i64, packing, now.millis() / 1000, &*body])?;
+                .execute(params![object.kind as i64, packing, now.millis() / 1000, body])?;
             stored.push((object.id.prefix(), self.connection.last_insert_rowid()));
-            // New content is usually read next. If the transaction is rolled back, nothing refers to it.
-            self.cache.put(object.id, &object.bytes, self.epoch);
-            added += object.bytes.len() as u64;
         }
         self.index_objects(&stored)?;
-        Ok(added)
+        Ok(self.remember_new(objects))
+    }
+
+    /// Caches new content, which is usually read next, and returns its size. If the transaction is rolled back,
+    /// nothing refers to it.
+    pub(crate) fn remember_new(&self, objects: &[NewObject]) -> u64 {
+        for object in objects {
+            self.cache.put(object.id, &object.bytes, self.epoch);
+        }
+        objects.iter().map(|object| object.bytes.len() as u64).sum()
     }
 }
 
@@ -84,8 +109,11 @@ impl Queries<'_> {
         if kind == Kind::Blob { self.packed_blob(id) } else { Ok(None) }
     }
 
-    /// The bytes of an object, if that row contains it intact.
+    /// The bytes of an object, if that row or bundle contains it intact.
     fn object_at(&self, number: i64, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+        if number < 0 {
+            return self.bundled_object(-number, kind, id);
+        }
         let mut statement =
             self.connection.prepare_cached("SELECT kind, packing, body FROM object WHERE number = ?1")?;
         let mut rows = statement.query([number])?;
@@ -166,18 +194,22 @@ fn get_or_create<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) 
     }
 }
 
-fn pack(kind: Kind, bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), StoreError> {
-    // List nodes consist mostly of hashes and ids, which do not compress.
-    let text = !matches!(kind, Kind::Entries | Kind::Takes);
-    if text && bytes.len() >= MIN_PACKED {
-        let packed = PACKER
-            .with_borrow_mut(|packer| get_or_create(packer, || Compressor::new(LEVEL))?.compress(bytes))
-            .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;
-        if packed.len() < bytes.len() {
-            return Ok((ZSTD, packed.into()));
-        }
+/// Compresses content; `None` if that does not make it smaller.
+pub(crate) fn compress(bytes: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    if bytes.len() < MIN_PACKED {
+        return Ok(None);
     }
-    Ok((PLAIN, bytes.into()))
+    let packed = PACKER
+        .with_borrow_mut(|packer| get_or_create(packer, || Compressor::new(LEVEL))?.compress(bytes))
+        .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;
+    Ok((packed.len() < bytes.len()).then_some(packed))
+}
+
+/// Decompresses at most so many bytes; `None` if they are damaged.
+pub(crate) fn decompress(packed: &[u8], size: usize) -> Option<Vec<u8>> {
+    UNPACKER
+        .with_borrow_mut(|unpacker| get_or_create(unpacker, Decompressor::new)?.decompress(packed, size))
+        .ok()
 }
 
 /// Decompresses a body; `None` if it is damaged.
@@ -187,11 +219,7 @@ pub(crate) fn unpack(packing: i64, body: &[u8]) -> Option<Vec<u8>> {
         ZSTD => {
             let size = zstd::zstd_safe::get_frame_content_size(body).ok()??;
             let size = usize::try_from(size).ok().filter(|&size| size <= MAX_UNPACKED)?;
-            UNPACKER
-                .with_borrow_mut(|unpacker| {
-                    get_or_create(unpacker, Decompressor::new)?.decompress(body, size)
-                })
-                .ok()
+            decompress(body, size)
         }
         _ => None,
     }

@@ -295,17 +295,13 @@ impl Queries<'_> {
 }
 
 impl WriteTransaction<'_> {
-    /// Writes the row of a thread and returns its number.
+    /// Writes the row of a thread.
     pub(crate) fn put_thread(
         &self,
-        number: Option<i64>,
+        number: i64,
         summary: &ThreadSummary,
         home: ProjectId,
-    ) -> Result<i64, StoreError> {
-        let number = match number {
-            Some(number) => number,
-            None => self.next_thread_number()?,
-        };
+    ) -> Result<(), StoreError> {
         let mut values = columns(summary, home);
         values.insert(0, number.into());
         // Most changes keep project and title, so that their indexes need no update.
@@ -317,7 +313,7 @@ impl WriteTransaction<'_> {
             )?
             .execute(rusqlite::params_from_iter(&values))?;
         if updated > 0 {
-            return Ok(number);
+            return Ok(());
         }
         self.toggle_thread_checksum(number)?;
         self.connection
@@ -327,14 +323,13 @@ impl WriteTransaction<'_> {
                  ON CONFLICT (number) DO UPDATE SET project = ?3, title = ?4, record = ?5, digest = ?6",
             )?
             .execute(rusqlite::params_from_iter(values))?;
-        self.toggle_thread_checksum(number)?;
-        Ok(number)
+        self.toggle_thread_checksum(number)
     }
 
     /// Sets the sharing of a thread, without an operation.
     pub fn put_sharing(&self, row: &ThreadRow, sharing: Sharing) -> Result<(), StoreError> {
         let summary = row.summary.clone().with_sharing(sharing);
-        self.put_thread(Some(row.number), &summary, row.home).map(|_| ())
+        self.put_thread(row.number, &summary, row.home)
     }
 
     /// Toggles a thread's row in the checksums: call it before and after a change.
@@ -353,7 +348,7 @@ impl WriteTransaction<'_> {
 
     /// A number that no thread ever had. The log, unlike the table of threads, also has the numbers of purged
     /// threads.
-    fn next_thread_number(&self) -> Result<i64, StoreError> {
+    pub(crate) fn next_thread_number(&self) -> Result<i64, StoreError> {
         Ok(self
             .connection
             .prepare_cached(

@@ -1,6 +1,7 @@
 //! The public interface of the store: publishing, reading, damage, repair, purge.
 
 mod backup;
+mod bundles;
 mod collect;
 mod files;
 mod flips;

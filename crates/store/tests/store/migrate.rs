@@ -3,11 +3,13 @@
 use std::fs;
 
 use crate::support::*;
+use retake_model::content::{ContentId, Kind};
 use retake_model::time::Timestamp;
 use retake_store::{OpenError, SCHEMA_VERSION, Store};
 
 const FIRST: &str = include_str!("../../src/schema/1.sql");
-const SECOND: &str = "CREATE TABLE invention (number INTEGER PRIMARY KEY) STRICT";
+const SECOND: &str = include_str!("../../src/schema/2.sql");
+const NEXT: &str = "CREATE TABLE invention (number INTEGER PRIMARY KEY) STRICT";
 
 fn backups(folder: &Folder) -> Vec<std::path::PathBuf> {
     let Ok(entries) = fs::read_dir(folder.path.join("backups")) else {
@@ -29,7 +31,7 @@ fn a_migration_makes_a_backup_first() {
     let before = dump(&store).expect("readable");
     drop(store);
     assert_eq!(backups(&folder).len(), 0);
-    let store = Store::open_with(&folder.path, &[FIRST, SECOND]).expect("migration succeeds");
+    let store = Store::open_with(&folder.path, &[FIRST, SECOND, NEXT]).expect("migration succeeds");
     assert_eq!(dump(&store).expect("readable"), before);
     drop(store);
     assert_eq!(version(&folder), SCHEMA_VERSION + 1);
@@ -53,7 +55,7 @@ fn a_failed_migration_leaves_schema_and_data_unchanged() {
     let failing = "CREATE TABLE invention (number INTEGER PRIMARY KEY) STRICT;
                    DELETE FROM operation;
                    INSERT INTO nowhere VALUES (1)";
-    assert!(Store::open_with(&folder.path, &[FIRST, failing]).is_err());
+    assert!(Store::open_with(&folder.path, &[FIRST, SECOND, failing]).is_err());
     assert_eq!(version(&folder), SCHEMA_VERSION);
     let store = folder.open();
     assert_eq!(dump(&store).expect("readable"), before);
@@ -68,7 +70,7 @@ fn a_failed_migration_leaves_schema_and_data_unchanged() {
 #[test]
 fn a_newer_store_is_refused_and_unchanged() {
     let folder = Folder::new();
-    let store = Store::open_with(&folder.path, &[FIRST, SECOND]).expect("open succeeds");
+    let store = Store::open_with(&folder.path, &[FIRST, SECOND, NEXT]).expect("open succeeds");
     grow(&store);
     drop(store);
     let before = fs::read(folder.database()).expect("readable");
@@ -93,4 +95,90 @@ fn a_foreign_database_is_refused_and_unchanged() {
     let before = fs::read(folder.database()).expect("readable");
     assert!(matches!(Store::open(&folder.path), Err(OpenError::Foreign(_))));
     assert_eq!(fs::read(folder.database()).expect("readable"), before);
+}
+
+/// A store of the last release with schema 1; see scripts/old-store.
+fn old_store() -> Folder {
+    let folder = Folder::new();
+    fs::create_dir_all(&folder.path).expect("a folder");
+    let packed = include_bytes!("../schema-1/retake.db.zst");
+    let bytes = zstd::stream::decode_all(packed.as_slice()).expect("a frame");
+    fs::write(folder.database(), bytes).expect("write succeeds");
+    folder
+}
+
+type OldRow = (i64, i64, i64, Vec<u8>, Option<Vec<u8>>);
+
+/// The rows of the log, and kind and id of every object in a row of its own.
+fn old_content(folder: &Folder) -> (Vec<OldRow>, Vec<(Kind, ContentId)>) {
+    let raw = folder.raw_bundled();
+    let mut statement = raw
+        .prepare("SELECT sequence, thread, version, id, body FROM operation ORDER BY sequence")
+        .expect("a statement");
+    let columns =
+        |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+    let log = statement.query_map([], columns).expect("rows").collect::<Result<_, _>>().expect("readable");
+    let mut statement =
+        raw.prepare("SELECT kind, packing, body FROM object ORDER BY number").expect("a statement");
+    let object = |row: &rusqlite::Row<'_>| {
+        let (kind, packing, body): (u8, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let bytes = if packing == 0 { body } else { zstd::stream::decode_all(&*body).expect("a frame") };
+        let kind = Kind::from_number(kind).expect("a kind");
+        Ok((kind, ContentId::of(kind, &bytes)))
+    };
+    let objects = statement.query_map([], object).expect("rows").collect::<Result<_, _>>().expect("readable");
+    (log, objects)
+}
+
+#[test]
+fn a_store_of_schema_1_keeps_everything_and_its_new_operations_have_bundles() {
+    let folder = old_store();
+    assert_eq!(version(&folder), 1);
+    let before = old_content(&folder);
+    assert!(before.0.len() > 100 && before.1.len() > 500, "the fixture is large enough");
+    let store = folder.open();
+    assert_eq!(version(&folder), SCHEMA_VERSION);
+    assert_eq!(old_content(&folder), before, "every row stays as it is");
+    assert_clean(&store);
+    let reading = store.read().expect("a read transaction");
+    for &(kind, id) in &before.1 {
+        assert!(reading.queries().contains(kind, id).expect("readable"), "{kind:?} {id:?}");
+    }
+    let (log, objects) = (before.0.len(), before.1.len());
+    let rows = reading.queries().threads(&retake_store::ThreadFilter::default()).expect("threads");
+    drop(reading);
+    for row in &rows {
+        let thread = row.summary.id;
+        publish(&store, thread, say(active(&store, thread), "User", "after the update"));
+    }
+    let after = old_content(&folder);
+    assert_eq!((after.0.len(), after.1.len()), (log + rows.len(), objects), "new objects are in bundles");
+    assert_eq!(bundles(&folder.raw_bundled()).expect("readable").len(), rows.len());
+    assert_clean(&store);
+    let found = dump(&store).expect("readable");
+    drop(store);
+    assert_eq!(dump(&folder.open()).expect("readable"), found);
+    let backups = backups(&folder);
+    assert_eq!(backups.len(), 1, "opening it again makes no other one");
+    let restored = Folder::new();
+    fs::create_dir_all(&restored.path).expect("a folder");
+    fs::copy(&backups[0], restored.database()).expect("file copied");
+    assert_eq!((version(&restored), old_content(&restored)), (1, before));
+    assert_clean(&restored.open());
+}
+
+#[test]
+fn a_damaged_store_of_schema_1_is_salvaged() {
+    for round in 0..12 {
+        let folder = old_store();
+        let mut bytes = fs::read(folder.database()).expect("readable");
+        // The first page, then others.
+        let at = round * 4096 * 7 + 1_000 + round * 131;
+        bytes[at % 400_000] ^= 0x41;
+        fs::write(folder.database(), bytes).expect("write succeeds");
+        let repaired = Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START));
+        repaired.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert_clean(&folder.open());
+        assert_eq!(version(&folder), SCHEMA_VERSION);
+    }
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::Secrets;
 use crate::location::backups;
 use crate::log::queries::Queries;
+use crate::objects::bundle::Bundle;
 use crate::objects::read_write::unpack;
 use crate::{Store, StoreError};
 
@@ -105,6 +106,17 @@ impl Queries<'_> {
         while let Some(row) = rows.next()? {
             if let Some(bytes) = unpack(row.get(1)?, row.get_ref(2)?.as_blob().unwrap_or_default()) {
                 each(row.get(0)?, &bytes);
+            }
+        }
+        let mut statement =
+            self.connection.prepare("SELECT bundle FROM operation WHERE bundle IS NOT NULL")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let Some(bundle) = row.get_ref(0)?.as_blob().ok().and_then(Bundle::parse) else { continue };
+            for object in bundle.objects(|_, found| kind.is_none_or(|kind| kind == found)) {
+                if let Some(bytes) = object.bytes {
+                    each(object.kind as i64, &bytes);
+                }
             }
         }
         Ok(())
@@ -224,8 +236,10 @@ fn tables_holding(database: &Connection, secrets: &Secrets, but: &[&str]) -> Res
         while let Some(row) = rows.next()? {
             for column in 0..columns {
                 let (ValueRef::Text(value) | ValueRef::Blob(value)) = row.get_ref(column)? else { continue };
+                // A bundle has a header before its frame.
                 holds |= secrets.occur_verbatim_in(value)
-                    || (value.starts_with(&ZSTD_MAGIC) && unpacks_to(value, secrets));
+                    || memmem::find_iter(value, &ZSTD_MAGIC)
+                        .any(|start| unpacks_to(&value[start..], secrets));
             }
         }
         if holds {

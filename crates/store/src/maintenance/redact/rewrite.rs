@@ -133,19 +133,20 @@ impl WriteTransaction<'_> {
         Ok(())
     }
 
-    /// Removes quarantined rows that contain a secret.
+    /// Removes quarantined rows that contain a secret, and all damaged bundles: any of them may.
     pub(super) fn purge_quarantined(&self, secrets: &Secrets) -> Result<(), StoreError> {
         let mut doomed = Vec::new();
         {
             let mut statement = self
                 .connection
-                .prepare("SELECT number, packing, body FROM quarantine WHERE body IS NOT NULL")?;
+                .prepare("SELECT number, packing, body, source FROM quarantine WHERE body IS NOT NULL")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (packing, body): (Option<i64>, Vec<u8>) = (row.get(1)?, row.get(2)?);
                 let unpacked = packing.and_then(|packing| unpack(packing, &body));
                 let holds = |bytes: &[u8]| secrets.occur_in_bytes(bytes);
-                if holds(&body) || unpacked.is_some_and(|bytes| holds(&bytes)) {
+                let is_bundle = row.get_ref(3)?.as_str().is_ok_and(|source| source == "bundle");
+                if is_bundle || holds(&body) || unpacked.is_some_and(|bytes| holds(&bytes)) {
                     doomed.push(row.get::<_, i64>(0)?);
                 }
             }

@@ -125,7 +125,7 @@ impl WriteTransaction<'_> {
         self.connection
             .prepare_cached("DELETE FROM thread WHERE key = ?1")?
             .execute([derived.summary.id.key()])?;
-        self.put_thread(Some(thread), &derived.summary, home)?;
+        self.put_thread(thread, &derived.summary, home)?;
         for take in &derived.takes {
             self.put_take(thread, take)?;
         }

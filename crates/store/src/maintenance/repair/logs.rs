@@ -412,6 +412,7 @@ impl WriteTransaction<'_> {
         Ok(taken.is_none())
     }
 
+    /// Moves an operation aside. The objects of its bundle get rows of their own, since later states need them.
     fn quarantine_operation(&self, sequence: i64, now: Timestamp) -> Result<(), StoreError> {
         self.connection
             .prepare_cached(
@@ -420,8 +421,9 @@ impl WriteTransaction<'_> {
                  WHERE sequence = ?1",
             )?
             .execute(params![sequence, now.millis()])?;
+        let objects = self.dissolve_bundle(sequence)?;
         self.connection.prepare_cached("DELETE FROM operation WHERE sequence = ?1")?.execute([sequence])?;
-        Ok(())
+        self.put_objects(&objects, now).map(drop)
     }
 
     /// The project of a thread, if its row is intact or names an existing project.

@@ -6,10 +6,12 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::reference::{Reference, references};
 use retake_model::time::Timestamp;
 use rusqlite::params;
+use rusqlite::types::ValueRef;
 
 use super::RepairChange;
-use crate::maintenance::scan::{OBJECTS, scan};
+use crate::maintenance::scan::{BUNDLES, OBJECTS, scan};
 use crate::maintenance::verify::{FolderRows, Log, Logs, MaintenanceProgress, MaintenanceStage, read_index};
+use crate::objects::bundle::Bundle;
 use crate::objects::read_write::unpack;
 use crate::{StoreError, WriteTransaction};
 
@@ -47,6 +49,7 @@ pub(super) fn repair(
     let folders = FolderRows::read(writing, &mut Vec::new())?;
     needed.extend(folders.needs().map(|(reference, _)| reference));
     let rows = read(writing, &mut needed, progress)?;
+    let bundles = read_bundles(writing, &mut needed)?;
     let mut index = BTreeSet::new();
     let mut present = HashSet::new();
     for row in &rows {
@@ -58,9 +61,30 @@ pub(super) fn repair(
             changes.push(RepairChange::ObjectQuarantined { number: row.number });
         }
     }
+    let mut renamed = 0;
+    for bundle in &bundles {
+        let (intact, lost): (Vec<_>, Vec<_>) = bundle.objects.iter().partition(|object| {
+            object.found.is_some_and(|found| found.1.prefix() == object.name || needed.contains(&found))
+        });
+        for found in intact.iter().filter_map(|object| object.found) {
+            index.insert((found.1.prefix(), -bundle.sequence));
+            present.insert(found);
+        }
+        let wrong_names =
+            intact.iter().filter(|object| object.found.is_none_or(|found| found.1.prefix() != object.name));
+        let wrong_names = wrong_names.count() as u64;
+        if !lost.is_empty() || bundle.is_unreadable {
+            quarantine_bundle(writing, bundle.sequence, now)?;
+            changes.push(RepairChange::ObjectQuarantined { number: -bundle.sequence });
+        } else if wrong_names == 0 {
+            continue;
+        }
+        renamed += wrong_names;
+        writing.keep_in_bundle(bundle.sequence, &intact)?;
+    }
     let (packed, repaired_packed) = writing.rebuild_pack_rows(&needed, now)?;
     present.extend(packed.into_iter().map(|id| (Kind::Blob, id)));
-    let repaired = repair_index(writing, &index)? + repaired_packed;
+    let repaired = repair_index(writing, &index)? + repaired_packed + renamed;
     if repaired > 0 {
         changes.push(RepairChange::IndexRepaired { rows: repaired });
     }
@@ -95,19 +119,88 @@ fn read(
             let id = ContentId::of(kind, &bytes);
             Some((kind, id, references(kind, &bytes).ok()?))
         });
-        rows.push(ObjectRow {
-            number,
-            indexed: index.get(&number).copied(),
-            found: found.as_ref().map(|&(kind, id, _)| (kind, id)),
-        });
+        let id = found.as_ref().map(|(_, id, _)| id.prefix());
+        let mut prefixes = index.prefixes(number);
+        let indexed = index.prefixes(number).find(|prefix| Some(*prefix) == id).or_else(|| prefixes.next());
+        rows.push(ObjectRow { number, indexed, found: found.as_ref().map(|&(kind, id, _)| (kind, id)) });
         if let Some((_, id, below)) = found
-            && index.get(&number).is_none_or(|&prefix| prefix == id.prefix())
+            && indexed.is_none_or(|prefix| prefix == id.prefix())
         {
             needed.extend(below);
         }
         Ok(())
     })?;
     Ok(rows)
+}
+
+/// The bundle of an operation.
+struct BundleRow {
+    sequence: i64,
+    is_unreadable: bool,
+    objects: Vec<BundleEntry>,
+}
+
+struct BundleEntry {
+    /// The name in the header.
+    name: i64,
+    /// Kind and id, if the object is well-formed.
+    found: Option<Reference>,
+}
+
+fn read_bundles(
+    writing: &WriteTransaction<'_>,
+    needed: &mut HashSet<Reference>,
+) -> Result<Vec<BundleRow>, StoreError> {
+    let mut rows = Vec::new();
+    scan(writing.connection, BUNDLES, &mut |row| {
+        let bytes = match row.get_ref(1)? {
+            ValueRef::Null => return Ok(()),
+            value => value.as_blob().unwrap_or_default(),
+        };
+        let bundle = Bundle::parse(bytes);
+        let mut objects = Vec::new();
+        for object in bundle.iter().flat_map(Bundle::all) {
+            let bytes = object.bytes.unwrap_or_default();
+            let id = ContentId::of(object.kind, &bytes);
+            let below = references(object.kind, &bytes).ok();
+            let found = below.is_some().then_some((object.kind, id));
+            needed.extend(below.filter(|_| id.prefix() == object.name).into_iter().flatten());
+            objects.push(BundleEntry { name: object.name, found });
+        }
+        rows.push(BundleRow { sequence: row.get(0)?, is_unreadable: bundle.is_none(), objects });
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn quarantine_bundle(
+    writing: &WriteTransaction<'_>,
+    sequence: i64,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    writing
+        .connection
+        .prepare_cached(
+            "INSERT INTO quarantine (source, place, thread, version, body, time)
+             SELECT 'bundle', sequence, thread, version, CAST(bundle AS BLOB), ?2 FROM operation WHERE sequence = ?1",
+        )?
+        .execute(params![sequence, now.millis()])?;
+    Ok(())
+}
+
+impl WriteTransaction<'_> {
+    /// Writes a bundle again, with these objects under their right names.
+    fn keep_in_bundle(&self, sequence: i64, intact: &[&BundleEntry]) -> Result<(), StoreError> {
+        let kept: HashSet<Reference> = intact.iter().filter_map(|object| object.found).collect();
+        let bytes = self.bundle(sequence)?.unwrap_or_default();
+        let mut objects = Bundle::parse(&bytes).map(|bundle| bundle.all()).unwrap_or_default();
+        objects.retain_mut(|object| {
+            let id = object.bytes.as_ref().map(|bytes| ContentId::of(object.kind, bytes));
+            object.name = id.map_or(object.name, |id| id.prefix());
+            id.is_some_and(|id| kept.contains(&(object.kind, id)))
+        });
+        self.rewrite_bundle(sequence, &objects)
+    }
 }
 
 /// Whether an object is intact. Damaged bytes have an id that nothing refers to, and another prefix in the index.

@@ -257,7 +257,7 @@ impl Recovery<'_, '_> {
             request: None,
             chains: Some(chains),
         };
-        self.writing.put_operation(self.number, &operation)?;
+        self.writing.put_operation(self.number, &operation, &[])?;
         self.head = operation;
         Ok(())
     }

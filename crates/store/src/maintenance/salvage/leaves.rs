@@ -66,13 +66,15 @@ fn put(writing: &WriteTransaction<'_>, number: i64, columns: &[Value]) -> Result
             Value::Integer(version),
             Value::Blob(id),
             Value::Blob(body),
+            bundle @ ..,
         ] if ContentId::of(Kind::Operation, body).bytes() == id.as_slice() => writing
             .connection
             .prepare_cached(
-                "INSERT OR IGNORE INTO operation (sequence, thread, version, id, body)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR IGNORE INTO operation (sequence, thread, version, id, body, bundle)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![number, thread, version, id, body])?,
+            // Rows of schema 1 have no such column.
+            .execute(params![number, thread, version, id, body, bundle.first()])?,
         _ => 0,
     };
     Ok(inserted as u64)

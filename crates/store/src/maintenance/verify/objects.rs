@@ -1,9 +1,11 @@
 //! Reads and hashes every object, looks it up in the index, and follows every reference.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::reference::{Reference, references};
+use rusqlite::types::ValueRef;
 
 use super::log::Log;
 use super::{
@@ -11,7 +13,8 @@ use super::{
 };
 use crate::StoreError;
 use crate::log::queries::Queries;
-use crate::maintenance::scan::{OBJECTS, scan};
+use crate::maintenance::scan::{BUNDLES, OBJECTS, scan};
+use crate::objects::bundle::Bundle;
 use crate::objects::read_write::unpack;
 
 /// Number of objects between two progress reports.
@@ -42,40 +45,35 @@ pub(super) fn check(
         }
         verified.objects += 1;
         let number: i64 = row.get(0)?;
-        let indexed = index.remove(&number);
         let kind = row.get_ref(1)?.as_i64().ok();
         let packing = row.get_ref(2)?.as_i64().unwrap_or(-1);
         let body = row.get_ref(4)?.as_blob().unwrap_or_default();
         let kind = kind.and_then(|kind| u8::try_from(kind).ok()).and_then(Kind::from_number);
         let Some((kind, bytes)) = kind.zip(unpack(packing, body)) else {
+            index.take_all(number);
             verified.problems.push(Problem::ObjectDamaged { number });
             return Ok(());
         };
-        verified.object_bytes += bytes.len() as u64;
         let id = ContentId::of(kind, &bytes);
-        match indexed {
-            Some(prefix) if prefix == id.prefix() => {}
-            Some(_) => {
-                verified.problems.push(Problem::ObjectDamaged { number });
-                return Ok(());
-            }
-            None => verified.problems.push(Problem::ObjectNotIndexed { number, id }),
+        let indexed = index.take(number, id.prefix());
+        if !indexed && index.take_all(number) {
+            verified.object_bytes += bytes.len() as u64;
+            verified.problems.push(Problem::ObjectDamaged { number });
+            return Ok(());
         }
-        match references(kind, &bytes) {
-            Ok(below) => found.add(kind, id, below),
-            Err(_) => verified.problems.push(Problem::ObjectMalformed { number, kind, id }),
-        }
+        found.check(number, (kind, id, &bytes), indexed, verified);
         Ok(())
     })?;
     for gap in gaps {
         // An index row of an unreadable object is not a stray row.
-        index.retain(|number, _| !(gap.first..=gap.last).contains(number));
+        index.take_range(gap.first, gap.last);
         verified.problems.push(Problem::RowsUnreadable {
             table: OBJECTS.name,
             first: gap.first,
             last: gap.last,
         });
     }
+    check_bundles(queries, &mut index, &mut found, verified)?;
     let packed = read_or_report(&mut verified.problems, "packed", || queries.packed_rows(None))?;
     let (before, total) = (verified.objects, (verified.objects + packed.len() as u64).max(total));
     let packs = queries.check_packs(packed, &mut |done| {
@@ -87,33 +85,130 @@ pub(super) fn check(
     for id in packs.present {
         found.add(Kind::Blob, id, Vec::new());
     }
-    let mut strays: Vec<i64> = index.into_keys().collect();
-    strays.sort_unstable();
-    verified.problems.extend(strays.into_iter().map(|number| Problem::IndexStray { number }));
+    let strays = index.left().map(|number| Problem::IndexStray { number });
+    verified.problems.extend(strays);
     Ok(found)
 }
 
-/// The inverted index: the name prefix of each object, by row number. If the index contains a row twice, one
-/// of the entries is used and the other is reported.
+/// The same for the objects in bundles. Rows that cannot be read are reported with the log.
+fn check_bundles(
+    queries: &Queries<'_>,
+    index: &mut IndexedNames,
+    found: &mut ObjectInventory,
+    verified: &mut VerifyReport,
+) -> Result<(), StoreError> {
+    let gaps = scan(queries.connection, BUNDLES, &mut |row| {
+        let number = row.get::<_, i64>(0)?.saturating_neg();
+        let bytes = match row.get_ref(1)? {
+            ValueRef::Null => return Ok(()),
+            value => value.as_blob().unwrap_or_default(),
+        };
+        let Some(bundle) = Bundle::parse(bytes) else {
+            index.take_all(number);
+            verified.problems.push(Problem::ObjectDamaged { number });
+            return Ok(());
+        };
+        for object in bundle.all() {
+            verified.objects += 1;
+            let indexed = index.take(number, object.name);
+            match (object.intact_id(), &object.bytes) {
+                (Some(id), Some(bytes)) => {
+                    found.check(number, (object.kind, id, bytes), indexed, verified);
+                }
+                _ => verified.problems.push(Problem::ObjectDamaged { number }),
+            }
+        }
+        Ok(())
+    })?;
+    for gap in gaps {
+        index.take_range(gap.last.saturating_neg(), gap.first.saturating_neg());
+    }
+    Ok(())
+}
+
+/// The inverted index: the name prefixes by place. What is left at the end leads nowhere.
+pub(crate) struct IndexedNames {
+    /// Place and prefix, in order.
+    names: Vec<(i64, i64)>,
+    taken: Vec<bool>,
+}
+
+impl IndexedNames {
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    fn of_place(&self, place: i64) -> Range<usize> {
+        let start = self.names.partition_point(|name| name.0 < place);
+        let end = self.names.partition_point(|name| name.0 <= place);
+        start..end
+    }
+
+    /// The prefixes of a place.
+    pub(crate) fn prefixes(&self, place: i64) -> impl Iterator<Item = i64> {
+        self.names[self.of_place(place)].iter().map(|name| name.1)
+    }
+
+    /// Takes one name; returns whether it was there.
+    fn take(&mut self, place: i64, prefix: i64) -> bool {
+        let found = self.names.binary_search(&(place, prefix));
+        found.is_ok_and(|at| {
+            self.taken[at] = true;
+            true
+        })
+    }
+
+    /// Takes all names of a place; returns whether there were any.
+    fn take_all(&mut self, place: i64) -> bool {
+        let range = self.of_place(place);
+        self.taken[range.clone()].fill(true);
+        !range.is_empty()
+    }
+
+    fn take_range(&mut self, first: i64, last: i64) {
+        let range = self.of_place(first).start..self.of_place(last).end;
+        self.taken[range].fill(true);
+    }
+
+    /// The places of the names that nobody took.
+    fn left(&self) -> impl Iterator<Item = i64> {
+        self.names.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(name, _)| name.0)
+    }
+}
+
 pub(crate) fn read_index(
     queries: &Queries<'_>,
     problems: &mut Vec<Problem>,
-) -> Result<HashMap<i64, i64>, StoreError> {
-    let mut twice = Vec::new();
-    let index = read_or_report(problems, "object_index", || {
-        let mut index = HashMap::new();
-        queries.for_each_name(&mut |prefix, number| {
-            if index.insert(number, prefix).is_some() {
-                twice.push(number);
-            }
-        })?;
-        Ok(index)
+) -> Result<IndexedNames, StoreError> {
+    let mut names = read_or_report(problems, "object_index", || {
+        let mut names = Vec::new();
+        queries.for_each_name(&mut |prefix, place| names.push((place, prefix)))?;
+        Ok(names)
     })?;
-    problems.extend(twice.into_iter().map(|number| Problem::IndexStray { number }));
-    Ok(index)
+    names.sort_unstable();
+    names.dedup();
+    Ok(IndexedNames { taken: vec![false; names.len()], names })
 }
 
 impl ObjectInventory {
+    /// Adds an object whose bytes match its name.
+    fn check(
+        &mut self,
+        number: i64,
+        (kind, id, bytes): (Kind, ContentId, &[u8]),
+        indexed: bool,
+        verified: &mut VerifyReport,
+    ) {
+        verified.object_bytes += bytes.len() as u64;
+        if !indexed {
+            verified.problems.push(Problem::ObjectNotIndexed { number, id });
+        }
+        match references(kind, bytes) {
+            Ok(below) => self.add(kind, id, below),
+            Err(_) => verified.problems.push(Problem::ObjectMalformed { number, kind, id }),
+        }
+    }
+
     fn add(&mut self, kind: Kind, id: ContentId, below: Vec<Reference>) {
         for reference in below {
             // Objects are stored after the objects they refer to, so few references wait here: only those

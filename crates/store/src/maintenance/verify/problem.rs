@@ -49,13 +49,13 @@ pub enum Problem {
     #[error("{0}")]
     LogEndLost(LostLogEnd),
     /// The bytes of an object do not match its id.
-    #[error("object {number} is damaged: its bytes do not match its id")]
+    #[error("{} is damaged: its bytes do not match its id", object(*.number))]
     ObjectDamaged {
-        /// Its row number.
+        /// Its row number, or the negative sequence number of the operation in whose bundle it is.
         number: i64,
     },
     /// An object matches its id but is malformed.
-    #[error("object {number} ({}) is not a valid {kind:?}", id.short())]
+    #[error("{} ({}) is not a valid {kind:?}", object(*.number), id.short())]
     ObjectMalformed {
         /// Its row number.
         number: i64,
@@ -67,7 +67,7 @@ pub enum Problem {
         id: ContentId,
     },
     /// An object is missing from the index.
-    #[error("object {number} ({}) is missing from the index", id.short())]
+    #[error("{} ({}) is missing from the index", object(*.number), id.short())]
     ObjectNotIndexed {
         /// Its row number.
         number: i64,
@@ -89,7 +89,7 @@ pub enum Problem {
         frame: i64,
     },
     /// The index refers to an object that does not exist.
-    #[error("the index refers to object {number}, which does not exist")]
+    #[error("the index refers to {}, which does not exist", object(*.number))]
     IndexStray {
         /// The row number in the index.
         number: i64,
@@ -404,4 +404,13 @@ fn newest(version: Option<Version>) -> String {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 pub(crate) fn kind_name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format!("{kind:?}").to_lowercase())
+}
+
+/// An object by its place.
+pub(crate) fn object(number: i64) -> String {
+    if number < 0 {
+        format!("an object in the bundle of operation {}", number.saturating_neg())
+    } else {
+        format!("object {number}")
+    }
 }

@@ -75,32 +75,101 @@ impl Folder {
         self.path.join("retake.db")
     }
 
-    /// A plain SQLite connection for planting damage. Moves all names to the sorted index first, where tests
-    /// find them easily.
+    /// A plain SQLite connection for planting damage. Moves all objects into rows of their own and all names to the
+    /// sorted index first, where tests find them easily: the layout of a store that was migrated.
     pub(crate) fn raw(&self) -> rusqlite::Connection {
-        let raw = rusqlite::Connection::open(self.database()).expect("the database opens");
-        // Fails on files that are no store, or a damaged one; these have no names to move.
-        let _ = sort_names(&raw);
+        let mut raw = self.raw_bundled();
+        // Fails on files that are no store, or a damaged one; these have nothing to move.
+        let _ = spread_bundles(&mut raw);
         raw
+    }
+
+    /// The same, with bundles as they are.
+    pub(crate) fn raw_bundled(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.database()).expect("the database opens")
     }
 }
 
-/// Moves recent names to the sorted index, as the store does periodically.
-fn sort_names(raw: &rusqlite::Connection) -> rusqlite::Result<()> {
-    let rows: Vec<(i64, i64, Vec<u8>)> = raw
+/// An object of a bundle: name, kind and bytes.
+pub(crate) type Bundled = (i64, u8, Vec<u8>);
+
+/// Decodes a bundle, without the code of the store.
+pub(crate) fn unbundle(mut bytes: &[u8]) -> Vec<Bundled> {
+    fn take<'bytes>(bytes: &mut &'bytes [u8], length: usize) -> &'bytes [u8] {
+        let (taken, rest) = bytes.split_at(length);
+        *bytes = rest;
+        taken
+    }
+    fn number(bytes: &mut &[u8]) -> usize {
+        let byte = take(bytes, 1)[0];
+        if byte < 0x80 { usize::from(byte) } else { usize::from(byte & 0x7f) + (number(bytes) << 7) }
+    }
+    assert_eq!(take(&mut bytes, 1), [1], "the format");
+    let count = number(&mut bytes);
+    let header: Vec<(i64, u8, usize)> = (0..count)
+        .map(|_| {
+            let name = i64::from_be_bytes(take(&mut bytes, 8).try_into().expect("eight bytes"));
+            (name, take(&mut bytes, 1)[0], number(&mut bytes))
+        })
+        .collect();
+    let is_text = |kind: u8| kind != 2 && kind != 4;
+    let packed = number(&mut bytes);
+    let texts = match packed {
+        0 => {
+            let length = header.iter().filter(|(_, kind, _)| is_text(*kind)).map(|(.., length)| length).sum();
+            take(&mut bytes, length).to_vec()
+        }
+        _ => zstd::bulk::decompress(take(&mut bytes, packed), 1 << 20).expect("a frame"),
+    };
+    let mut texts = texts.as_slice();
+    let objects = header.into_iter().map(|(name, kind, length)| {
+        let content = if is_text(kind) { take(&mut texts, length) } else { take(&mut bytes, length) };
+        (name, kind, content.to_vec())
+    });
+    objects.collect()
+}
+
+/// The bundles of a database, by sequence number.
+pub(crate) fn bundles(raw: &rusqlite::Connection) -> rusqlite::Result<Vec<(i64, Vec<u8>)>> {
+    let mut statement =
+        raw.prepare("SELECT sequence, bundle FROM operation WHERE bundle IS NOT NULL ORDER BY sequence")?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// Gives the objects of all bundles rows of their own, and moves recent names to the sorted index.
+fn spread_bundles(raw: &mut rusqlite::Connection) -> rusqlite::Result<()> {
+    // Tests look for rows by their bytes: no copies may stay.
+    raw.execute_batch("PRAGMA secure_delete = ON")?;
+    let transaction = raw.transaction()?;
+    let recent: Vec<(i64, i64, Vec<u8>)> = transaction
         .prepare("SELECT number, first, names FROM object_recent")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    let Some(last) = rows.last().map(|row| row.0) else { return Ok(()) };
-    for (_, first, names) in rows {
-        for (number, name) in (first..).zip(names.chunks_exact(8)) {
+    for (_, first, names) in recent.iter().filter(|row| row.1 >= 0) {
+        for (number, name) in (*first..).zip(names.chunks_exact(8)) {
             let prefix = i64::from_be_bytes(name.try_into().expect("eight bytes"));
-            raw.execute("INSERT OR IGNORE INTO object_index VALUES (?1, ?2)", [prefix, number])?;
+            transaction.execute("INSERT OR IGNORE INTO object_index VALUES (?1, ?2)", [prefix, number])?;
         }
     }
-    raw.execute("DELETE FROM object_recent", [])?;
-    raw.execute("INSERT INTO object_recent VALUES (?1, 0, x'')", [last + 1])?;
-    Ok(())
+    for (_, bundle) in bundles(&transaction)? {
+        for (prefix, kind, bytes) in unbundle(&bundle) {
+            transaction.execute(
+                "INSERT INTO object (kind, packing, born, body) VALUES (?1, 0, ?2, ?3)",
+                rusqlite::params![kind, START / 1000, bytes],
+            )?;
+            let number = transaction.last_insert_rowid();
+            transaction.execute("INSERT INTO object_index VALUES (?1, ?2)", [prefix, number])?;
+        }
+    }
+    transaction.execute("UPDATE operation SET bundle = NULL WHERE bundle IS NOT NULL", [])?;
+    transaction.execute("DELETE FROM object_index WHERE number < 0", [])?;
+    transaction.execute("DELETE FROM object_recent", [])?;
+    let last = recent.last().map_or(0, |row| row.0);
+    transaction.execute(
+        "INSERT INTO object_recent SELECT ?1, -max(sequence), x'' FROM operation HAVING count(*) > 0",
+        [last + 1],
+    )?;
+    transaction.commit()
 }
 
 /// Creates a thread.
