@@ -111,7 +111,7 @@ impl WriteTransaction<'_> {
         // A thread's project is set when the thread arrives on this machine, and does not change.
         let home = head.map(|head| head.row.home).or(home).unwrap_or(summary.project);
         self.put_thread(thread, &summary, home)?;
-        self.put_takes(thread, head.map(|head| &head.state), &state, &summary.active)?;
+        self.put_takes(thread, head, &state, &summary.active)?;
         self.put_facets(thread, before, &summary)?;
         let row = ThreadRow { number: thread, home, summary };
         let last = StoredOperation { id, sequence, operation };

@@ -58,7 +58,7 @@ impl WriteTransaction<'_> {
         let summary = summary.with_sharing(row.summary.sharing());
         let active = summarize(&state.active_take(&**self)?, &**self)?;
         self.put_thread(number, &summary, row.home)?;
-        self.put_takes(number, Some(&head.state), &state, &active)?;
+        self.put_takes(number, Some(head), &state, &active)?;
         self.put_facets(number, Some(&row.summary), &summary)?;
         Ok(last)
     }

@@ -1,6 +1,9 @@
 //! The index of takes: their summaries for the tree, and their names.
+//!
+//! The summary of the active take is in the row of its thread, which every change writes anyway. Its own row has its
+//! name, and the summary of some earlier time, which nothing reads; it is written when another take becomes active.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use retake_model::id::{ProjectId, TakeId, keys_with_prefix};
 use retake_model::list::{List, TakeCell};
@@ -10,6 +13,7 @@ use retake_model::summary::{TakeSummary, summarize};
 use retake_model::take::{FIRST_TAKE, Take};
 use rusqlite::{OptionalExtension, Row, params};
 
+use crate::log::head::ThreadHead;
 use crate::log::queries::{Queries, decode_checked, digest};
 use crate::{StoreError, ThreadRow, WriteTransaction};
 
@@ -27,43 +31,51 @@ impl Queries<'_> {
     pub fn take_named(&self, thread: i64, name: &str) -> Result<Option<TakeRow>, StoreError> {
         let row = self
             .connection
-            .prepare_cached("SELECT thread, record, digest FROM take WHERE thread = ?1 AND name = ?2")?
+            .prepare_cached("SELECT thread, record, digest, key FROM take WHERE thread = ?1 AND name = ?2")?
             .query_row(params![thread, name], raw)
             .optional()?;
-        row.map(read).transpose()
+        let Some(row) = row else { return Ok(None) };
+        read(row, &self.row_of_thread(thread)?).map(Some)
     }
 
     /// All takes of a thread, oldest first.
     pub fn takes_of(&self, thread: i64) -> Result<Vec<TakeRow>, StoreError> {
-        let expected = self.thread_by_number(thread)?.map_or(0, |row| row.summary.takes);
-        self.takes_of_expecting(thread, expected)
+        match self.thread_by_number(thread)? {
+            Some(row) => self.takes_of_row(&row),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Like `takes_of`, for callers that already have the row of the thread.
     pub fn takes_of_row(&self, row: &ThreadRow) -> Result<Vec<TakeRow>, StoreError> {
-        self.takes_of_expecting(row.number, row.summary.takes)
-    }
-
-    fn takes_of_expecting(&self, thread: i64, expected: u64) -> Result<Vec<TakeRow>, StoreError> {
-        let mut found = self.collect_takes(
-            "SELECT thread, record, digest FROM take INDEXED BY take_name WHERE thread = ?1",
-            [thread],
+        let found = self.collect_takes(
+            "SELECT thread, record, digest, key FROM take INDEXED BY take_name WHERE thread = ?1",
+            [row.number],
         )?;
+        let mut found: Vec<TakeRow> =
+            found.into_iter().map(|take| read(take, row)).collect::<Result<_, _>>()?;
         found.sort_by_key(|row| row.summary.id);
-        check_count(expected, found.len())?;
+        check_count(row.summary.takes, found.len())?;
         Ok(found)
     }
 
-    /// All takes of a project's threads, or of all threads.
-    pub fn takes_in(&self, project: Option<ProjectId>) -> Result<Vec<TakeRow>, StoreError> {
-        match project {
+    /// The takes of these threads, which are of one project if it is named.
+    pub fn takes_in(
+        &self,
+        project: Option<ProjectId>,
+        threads: &[ThreadRow],
+    ) -> Result<Vec<TakeRow>, StoreError> {
+        let found = match project {
             Some(project) => self.collect_takes(
-                "SELECT take.thread, take.record, take.digest FROM take JOIN thread ON thread.number = take.thread
-                 WHERE thread.project = ?1",
+                "SELECT take.thread, take.record, take.digest, take.key
+                 FROM take JOIN thread ON thread.number = take.thread WHERE thread.project = ?1",
                 [project.key()],
-            ),
-            None => self.collect_takes("SELECT thread, record, digest FROM take", []),
-        }
+            )?,
+            None => self.collect_takes("SELECT thread, record, digest, key FROM take", [])?,
+        };
+        let threads: HashMap<i64, &ThreadRow> = threads.iter().map(|row| (row.number, row)).collect();
+        let takes = found.into_iter().filter_map(|take| Some((*threads.get(&take.0)?, take)));
+        takes.map(|(row, take)| read(take, row)).collect()
     }
 
     /// Takes of any thread whose id starts with `prefix`, at most `limit`.
@@ -71,10 +83,16 @@ impl Queries<'_> {
         let Some((low, high)) = keys_with_prefix(prefix) else {
             return Ok(Vec::new());
         };
-        self.collect_takes(
-            "SELECT thread, record, digest FROM take WHERE key BETWEEN ?1 AND ?2 LIMIT ?3",
+        let found = self.collect_takes(
+            "SELECT thread, record, digest, key FROM take WHERE key BETWEEN ?1 AND ?2 LIMIT ?3",
             params![low, high, limit as i64],
-        )
+        )?;
+        found.into_iter().map(|take| read(take.clone(), &self.row_of_thread(take.0)?)).collect()
+    }
+
+    fn row_of_thread(&self, number: i64) -> Result<ThreadRow, StoreError> {
+        self.thread_by_number(number)?
+            .ok_or_else(|| StoreError::Damaged("a thread is missing from the index".to_owned()))
     }
 
     /// Numbers of threads with a take whose name contains the text, ignoring case. Skips first takes: they
@@ -94,12 +112,12 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    fn collect_takes(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<TakeRow>, StoreError> {
+    fn collect_takes(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<RawRow>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(values)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push(read(raw(row)?)?);
+            found.push(raw(row)?);
         }
         Ok(found)
     }
@@ -111,16 +129,26 @@ impl WriteTransaction<'_> {
     pub(crate) fn put_takes(
         &self,
         thread: i64,
-        before: Option<&ThreadState>,
+        before: Option<&ThreadHead>,
         after: &ThreadState,
         active: &TakeSummary,
     ) -> Result<(), StoreError> {
-        let old = before.map_or_else(List::<TakeCell>::empty, |state| state.takes);
+        let old = before.map_or_else(List::<TakeCell>::empty, |head| head.state.takes);
         let hunks = List::diff(&**self, &old, &after.takes)?;
         let mut gone: HashSet<TakeId> =
             hunks.iter().flat_map(|hunk| &hunk.removed).map(|cell| cell.take).collect();
+        let was_active = before.map(|head| &head.row.summary.active);
+        let left = was_active.filter(|left| left.id != active.id && !gone.contains(&left.id));
+        if let Some(left) = left {
+            // Its row is behind.
+            self.update_take(thread, left)?;
+        }
         let mut come = Vec::new();
         for cell in hunks.iter().flat_map(|hunk| &hunk.added) {
+            let stays = was_active.is_some_and(|was| was.id == active.id && was.name == active.name);
+            if cell.take == active.id && stays && gone.remove(&cell.take) {
+                continue;
+            }
             let summary = if cell.take == active.id {
                 active.clone()
             } else {
@@ -181,12 +209,15 @@ fn check_count(expected: u64, found: usize) -> Result<(), StoreError> {
     }
 }
 
-type RawRow = (i64, Vec<u8>, i64);
+type RawRow = (i64, Vec<u8>, i64, Vec<u8>);
 
 fn raw(row: &Row<'_>) -> rusqlite::Result<RawRow> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
-fn read((thread, record, guard): RawRow) -> Result<TakeRow, StoreError> {
-    Ok(TakeRow { thread, summary: decode_checked(&record, guard, "take")? })
+fn read((thread, record, guard, key): RawRow, row: &ThreadRow) -> Result<TakeRow, StoreError> {
+    let active = &row.summary.active;
+    let summary =
+        if key == active.id.key() { active.clone() } else { decode_checked(&record, guard, "take")? };
+    Ok(TakeRow { thread, summary })
 }

@@ -76,7 +76,7 @@ impl Tree {
             let found = queries.takes_of(row.number)?;
             takes.insert(row.number, found.into_iter().map(|take| take.summary).collect());
         } else {
-            for take in queries.takes_in(project)? {
+            for take in queries.takes_in(project, &rows)? {
                 takes.entry(take.thread).or_default().push(take.summary);
             }
         }
