@@ -228,6 +228,8 @@ pub(crate) enum Command {
     Take(commands::take::Command),
     /// Keep a take: make it active, and archive its alternatives.
     Keep(commands::keep::Arguments),
+    /// Merge another take into the active one: its file changes, and its last answer.
+    Merge(commands::merge::Arguments),
     /// Manage worktrees: takes that are checked out in their own folders.
     #[command(subcommand, visible_alias = "worktrees")]
     Worktree(commands::worktree::Command),

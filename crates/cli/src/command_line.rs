@@ -47,8 +47,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Threads, takes and entries",
         &[
-            "new", "ls", "show", "switch", "edit", "fork", "keep", "thread", "take", "entry", "worktree",
-            "tree", "search", "draft", "settings", "role", "context",
+            "new", "ls", "show", "switch", "edit", "fork", "keep", "merge", "thread", "take", "entry",
+            "worktree", "tree", "search", "draft", "settings", "role", "context",
         ],
     ),
     ("History", &["undo", "redo", "history", "turns", "jump", "save", "reset", "truncate", "clear"]),

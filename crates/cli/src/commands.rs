@@ -28,6 +28,7 @@ pub(crate) mod keys;
 pub(crate) mod log;
 pub(crate) mod ls_files;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod models;
 pub(crate) mod overview;
 pub(crate) mod pick;

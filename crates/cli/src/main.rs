@@ -127,6 +127,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Entry(command) => commands::entry::run(command, context)?,
         Command::Take(command) => commands::take::run(command, context)?,
         Command::Keep(arguments) => arguments.run(context)?,
+        Command::Merge(arguments) => arguments.run(context)?,
         Command::Worktree(command) => commands::worktree::run(command, context)?,
         Command::Tree(arguments) => arguments.run(context)?,
         Command::Undo(arguments) => arguments.run(context)?,

@@ -137,6 +137,15 @@ pub enum Command {
         /// The take.
         take: TakeId,
     },
+    /// Merge another take: append its conclusion, if any. Its file changes are planned by the caller.
+    Merge {
+        /// The take.
+        into: TakeId,
+        /// The other take.
+        from: TakeId,
+        /// The entries to append.
+        entries: Vec<NewEntry>,
+    },
     /// Delete a take.
     DeleteTake {
         /// The take.
@@ -400,6 +409,9 @@ pub enum CommandError {
     /// No such take in the thread.
     #[error("there is no such take in this thread; `retake tree` lists the takes")]
     NoSuchTake,
+    /// The take was named twice.
+    #[error("a take cannot be merged into itself; name another one")]
+    SameTake,
     /// No such entry in the take.
     #[error("there is no such entry in this take; it may have been deleted, and `retake history` shows when")]
     NoSuchEntry,
@@ -517,6 +529,7 @@ pub fn apply<O: Objects + ?Sized, F: IdSource>(
         Command::Switch { take } => takes::switch(state, take, context),
         Command::RenameTake { take, name } => takes::rename(state, take, &name, context),
         Command::Keep { take } => takes::keep(state, take, context),
+        Command::Merge { into, from, entries } => takes::merge(state, into, from, entries, context),
         Command::DeleteTake { take } => takes::delete(state, take, context),
         Command::SetDraft { take, text } => draft::set(state, take, text, context),
         Command::Attach { take, pictures } => draft::attach(state, take, pictures, context),

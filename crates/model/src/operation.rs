@@ -556,6 +556,22 @@ pub enum OperationKind {
         #[n(3)]
         archived: Vec<String>,
     },
+    /// Another take was merged into this one: its conclusion, its file changes, or both.
+    #[n(41)]
+    TakeMerged {
+        /// The take.
+        #[n(0)]
+        take: TakeId,
+        /// The other take.
+        #[n(1)]
+        from: TakeId,
+        /// Its name.
+        #[n(2)]
+        name: String,
+        /// The entry with its conclusion.
+        #[n(3)]
+        added: Option<AddedEntries>,
+    },
 }
 
 impl Content for Operation {

@@ -103,7 +103,9 @@ pub fn named_entries(kind: &OperationKind) -> [Option<Reference>; 2] {
         OperationKind::EntriesAdded { version, .. }
         | OperationKind::EntriesDeleted { version, .. }
         | OperationKind::Compressed { version, .. } => [entry(*version), None],
-        OperationKind::TurnAdvanced { added, .. } => [added.and_then(|added| entry(added.version)), None],
+        OperationKind::TurnAdvanced { added, .. } | OperationKind::TakeMerged { added, .. } => {
+            [added.and_then(|added| entry(added.version)), None]
+        }
         OperationKind::ThreadCreated { .. }
         | OperationKind::RoleChanged { .. }
         | OperationKind::EntriesReplaced { .. }

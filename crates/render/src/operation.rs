@@ -33,6 +33,7 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::TakeForked { name, .. } => format!("forked take {name}"),
         OperationKind::TakeSwitched { .. } => "switched the take".to_owned(),
         OperationKind::TakeRenamed { from, to, .. } => format!("renamed take {from} to {to}"),
+        OperationKind::TakeMerged { name, .. } => format!("merged take {name}"),
         OperationKind::TakeKept { name, archived, .. } if archived.is_empty() => format!("kept take {name}"),
         OperationKind::TakeKept { name, archived, .. } => {
             format!("kept take {name}, archived {}", archived.join(", "))

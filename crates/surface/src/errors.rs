@@ -198,6 +198,7 @@ impl From<CommandError> for Failure {
             | CommandError::SummaryOutdated
             | CommandError::NothingToCompress => Code::Conflict,
             CommandError::NoSuchPicture(_)
+            | CommandError::SameTake
             | CommandError::EmptyPrompt
             | CommandError::EmptySummary
             | CommandError::NotAUserMessage { .. }
@@ -319,6 +320,7 @@ impl From<FileError> for Failure {
             | FileError::FilesOnlyUnsupported
             | FileError::TakeInWorktree(_)
             | FileError::NoFolder(_)
+            | FileError::NoCommonFork { .. }
             | FileError::TakeIsActive
             | FileError::TakeHasWorktree { .. }
             | FileError::FilesWouldStay { .. }

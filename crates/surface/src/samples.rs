@@ -199,6 +199,7 @@ fn of_changes(all: &mut NamedFailures) {
     });
     samples!(all, CommandError {
         CommandError::NoSuchTake => CommandError::NoSuchTake,
+        CommandError::SameTake => CommandError::SameTake,
         CommandError::NoSuchEntry => CommandError::NoSuchEntry,
         CommandError::EntryExists(_) => CommandError::EntryExists(EntryId::from_bytes([5; 16])),
         CommandError::NoSuchPicture(_) => CommandError::NoSuchPicture(content()),
@@ -278,6 +279,7 @@ fn of_files(all: &mut NamedFailures) {
         FileError::NoSuchSnapshot => FileError::NoSuchSnapshot,
         FileError::TakeInWorktree(_) => FileError::TakeInWorktree("/a".into()),
         FileError::NoFolder(_) => FileError::NoFolder(text()),
+        FileError::NoCommonFork { .. } => FileError::NoCommonFork { one: text(), other: text() },
         FileError::TakeIsActive => FileError::TakeIsActive,
         FileError::TakeHasWorktree { .. } => FileError::TakeHasWorktree { take: text(), path: "/a".into() },
         FileError::FilesWouldStay { .. } => FileError::FilesWouldStay { take: text(), next_active: text() },

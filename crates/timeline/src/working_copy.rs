@@ -26,6 +26,7 @@ mod execute;
 mod files_only;
 mod folder_state;
 mod jump;
+mod merge;
 mod mode_bits;
 mod moves;
 mod open;

@@ -46,6 +46,13 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Makes it the active one with its files, and archives its alternatives: the takes that went on differently from \
              its newest fork. One operation, which one undo reverts.",
         ),
+        post("/v1/threads/{thread}/takes/{take}/merge", merge).about(
+            GROUP,
+            "Merge a take into the active one",
+            "Applies its file changes since the fork to the folder, path by path, and appends its last answer as an entry \
+             that names its source. A file that both changed differently is reported as a conflict, and stays as it is \
+             unless `conflicts` says otherwise. One operation, which one undo reverts.",
+        ),
         post("/v1/threads/{thread}/takes/{take}/rename", rename).about(GROUP, "Rename a take", ""),
         delete("/v1/threads/{thread}/takes/{take}", remove).about(
             GROUP,
@@ -255,6 +262,18 @@ fn keep(call: &Call<'_, TakePath, DryRunQuery, SwitchBody>) -> Result<Answer<Cha
     let move_options = move_options(call.body.scope, call.body.conflicts, false);
     let command = Command::Keep { take: call.path.take };
     call.change_takes(call.path.thread, command, move_options, call.query.dry_run)
+}
+
+fn merge(call: &Call<'_, TakePath, DryRunQuery, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
+    let (thread, scope) = (call.path.thread, call.body.scope);
+    let timeline = &call.service.timeline;
+    let reader = timeline.read()?;
+    let state = reader.state(thread)?;
+    let (into, from) = (take_of(&reader, &state, None)?, take_of(&reader, &state, Some(call.path.take))?);
+    let command = reader.merge(thread, (&into, &from), scope, timeline.now())?;
+    drop(reader);
+    let move_options = move_options(scope, call.body.conflicts, false);
+    call.change_takes(thread, command, move_options, call.query.dry_run)
 }
 
 fn rename(call: &Call<'_, TakePath, NoQuery, RenameBody>) -> Result<Answer<ChangeOutcome>, Problem> {

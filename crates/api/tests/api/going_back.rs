@@ -61,6 +61,9 @@ fn going_back_and_on_takes_eight_requests() {
     let second = active();
     let compared = client.get(&at(&format!("compare?one={main}&other={second}"))).done();
     assert_eq!(compared["sides"][1]["name"], "second", "{compared}");
+    // Merging is another way on: previewed here, so that nothing changes.
+    let merge = client.post(&at(&format!("takes/{main}/merge?dry_run=true")), &json!({})).done();
+    assert_eq!((&merge["dry_run"], &merge["preview"]["kind"]["type"]), (&json!(true), &json!("take_merged")));
     let kept = client.post(&at(&format!("takes/{second}/keep")), &json!({})).done();
     assert_eq!(kept["kind"]["archived"], json!(["main"]), "{kept}");
     let export = client.get(&at("export"));

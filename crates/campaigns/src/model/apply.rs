@@ -206,6 +206,7 @@ fn meaning(error: &ChangeError) -> Result<ExpectedRefusal, BoxError> {
             CommandError::NameTaken(_) => ExpectedRefusal::NameTaken,
             CommandError::LastTake => ExpectedRefusal::LastTake,
             CommandError::OnlyTake => ExpectedRefusal::OnlyTake,
+            CommandError::SameTake => ExpectedRefusal::SameTake,
             CommandError::NotAttached(_) => ExpectedRefusal::NotAttached,
             CommandError::NotAUserMessage { .. } => ExpectedRefusal::NotAUserMessage,
             CommandError::Name(_) => ExpectedRefusal::Name,

@@ -68,6 +68,11 @@ pub fn turn(take: &PlainTake, id: TakeId, now: i64, rng: &mut Rng) -> Command {
     }
 }
 
+/// Merges a take into another, with a conclusion.
+pub fn merge(into: TakeId, from: TakeId, now: i64, rng: &mut Rng) -> Command {
+    Command::Merge { into, from, entries: new_entries(1, now, rng) }
+}
+
 /// Replaces all entries, or reorders them.
 pub fn replace(take: &PlainTake, id: TakeId, now: i64, rng: &mut Rng) -> Command {
     let mut entries = match rng.below(3) {

@@ -10,6 +10,8 @@ pub enum ModelFault {
     DeleteRemovesTheNextEntry,
     /// A branch shares one entry too few.
     BranchSharesTooFew,
+    /// Merging a take adds no entry.
+    MergeAddsNothing,
     /// Keeping a take leaves one of its alternatives.
     KeepLeavesAnAlternative,
     /// A reset does not clear drafts.
@@ -54,9 +56,10 @@ pub enum ModelFault {
 
 impl ModelFault {
     /// Every variant.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::DeleteRemovesTheNextEntry,
         Self::BranchSharesTooFew,
+        Self::MergeAddsNothing,
         Self::KeepLeavesAnAlternative,
         Self::ResetKeepsDrafts,
         Self::ResetClearsSharedPrompts,

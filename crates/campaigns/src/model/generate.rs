@@ -98,6 +98,7 @@ fn command(thread: &ReferenceThread, now: i64, rng: &mut Rng) -> Command {
         38..=43 => delete(entries, take, rng),
         44..=49 | 69..=74 => take_command(thread, take, entries, rng),
         50..=54 if rng.once_in(3) => Command::Keep { take },
+        50..=54 if rng.once_in(3) => entries::merge(any_take(picture, rng), take, now, rng),
         50..=54 => Command::Switch { take },
         55..=57 => typing(take, rng),
         58 | 59 => Command::SendDraft { take, role: rng.once_in(3).then(|| role(rng)) },

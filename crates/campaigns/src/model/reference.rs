@@ -33,6 +33,7 @@ pub enum ExpectedRefusal {
     NothingToRedo,
     NothingToUndo,
     OnlyTake,
+    SameTake,
     Setting,
     ThreadDeleted,
     TitleTaken,
@@ -95,6 +96,16 @@ pub fn apply(
             after.active = *take;
         }
         Command::RenameTake { take, name } => takes::rename(&mut after, *take, name)?,
+        Command::Merge { into, from, entries } => {
+            find(&mut after, *into)?;
+            find(&mut after, *from)?;
+            if into == from {
+                return Err(ExpectedRefusal::SameTake);
+            }
+            let added =
+                if around.fault == Some(ModelFault::MergeAddsNothing) { &[] } else { entries.as_slice() };
+            entries::add(&mut after, *into, InsertPosition::End, added, around)?;
+        }
         Command::Keep { take } => takes::keep(&mut after, *take, around.fault)?,
         Command::DeleteTake { take } => {
             find(&mut after, *take)?;

@@ -410,6 +410,7 @@ pub fn owner(command: &Command) -> Option<TakeId> {
         | Command::SetFiles { take, .. }
         | Command::StartTurn { take, .. }
         | Command::AdvanceTurn { take, .. }
+        | Command::Merge { into: take, .. }
         | Command::RecordSend { take, .. } => Some(*take),
         _ => None,
     }

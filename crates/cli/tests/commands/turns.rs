@@ -151,3 +151,29 @@ fn keeping_a_take_archives_its_alternatives_and_one_undo_brings_them_back() {
     sandbox.done(&["undo"]);
     assert_eq!(takes(&sandbox), ["main", "second"]);
 }
+
+#[test]
+fn a_take_is_merged_with_its_files_and_its_conclusion() {
+    let sandbox = project();
+    sandbox.done(&["retry", "--approve", "all", "--name", "second", "last", "create c.txt with other"]);
+    sandbox.done(&["take", "switch", "main"]);
+    let entries = sandbox.json(&["turns"])["count"].clone();
+    let preview = sandbox.json(&["merge", "second", "--dry-run"]);
+    assert_eq!(preview["preview"]["kind"]["type"], "take_merged");
+    assert_eq!(preview["files"]["paths"][0]["path"], "c.txt");
+    assert_eq!(sandbox.read("c.txt"), None);
+    let merged = sandbox.json(&["merge", "second"]);
+    assert_eq!(sandbox.read("c.txt").as_deref(), Some("other\n"));
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("three\n"), "the other take did not undo this turn");
+    let shown = sandbox.json(&["entry", "show", &merged["entry"].to_string()]);
+    assert!(shown["entry"]["content"].to_string().contains("Conclusion of take \\\"second\\\""), "{shown}");
+    assert_eq!(shown["entry"]["merged_from"]["name"], "second");
+    assert_eq!(sandbox.json(&["turns"])["count"], entries);
+    sandbox.done(&["undo"]);
+    assert_eq!(sandbox.read("c.txt"), None);
+    let text = sandbox.done(&["merge", "second", "--files"]);
+    assert!(text.starts_with("Merged second into main. "), "{text}");
+    let text = sandbox.done(&["merge", "second", "--files"]);
+    assert!(text.starts_with("second has nothing that main lacks."), "{text}");
+    assert_eq!(sandbox.refused(&["merge", "main"]).0, 5);
+}

@@ -35,6 +35,7 @@ fn names(kind: &OperationKind) -> Result<(), InvalidContentError> {
         Kind::TakeBranched { name, .. }
         | Kind::TakeForked { name, .. }
         | Kind::TakeDeleted { name, .. }
+        | Kind::TakeMerged { name, .. }
         | Kind::TakePromoted { name, .. } => take_name(name),
         Kind::TakeKept { name, archived, .. } => {
             at_most("archived takes", archived.len(), MAX_ARCHIVED)?;

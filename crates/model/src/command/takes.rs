@@ -8,8 +8,11 @@
 //!
 //! Neither copies an entry: the new take's list shares every node with the old one.
 
+use super::entries::with_entries;
 use super::naming::{free_name, name_for_take};
-use super::{CommandContext, CommandError, CommandOutcome, find_take, take_cell, with_take};
+use super::{
+    CommandContext, CommandError, CommandOutcome, InsertPosition, NewEntry, find_take, take_cell, with_take,
+};
 use crate::content::Kind;
 use crate::entry::{EntryVersion, RoleKind};
 use crate::id::{EntryId, IdSource, TakeId, ThreadId};
@@ -128,6 +131,22 @@ pub(super) fn keep<O: Objects + ?Sized, F: IdSource>(
         archived: archived.into_iter().map(|other| other.name).collect(),
     };
     Ok(CommandOutcome::Changed { state: after, kind })
+}
+
+pub(super) fn merge<O: Objects + ?Sized, F: IdSource>(
+    state: &ThreadState,
+    into: TakeId,
+    from: TakeId,
+    entries: Vec<NewEntry>,
+    context: &mut CommandContext<'_, '_, O, F>,
+) -> Result<CommandOutcome, CommandError> {
+    let (take, source) = (find_take(state, into, context)?, find_take(state, from, context)?);
+    if into == from {
+        return Err(CommandError::SameTake);
+    }
+    let (take, added) = with_entries(take, InsertPosition::End, entries, context)?;
+    let kind = OperationKind::TakeMerged { take: into, from, name: source.name, added };
+    Ok(CommandOutcome::Changed { state: with_take(state, &take, context)?, kind })
 }
 
 /// Returns the takes that went on differently from the newest fork of a take, in the order of the thread: what

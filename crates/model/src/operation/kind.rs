@@ -21,6 +21,7 @@ impl OperationKind {
             | Self::FilesListed { take, .. }
             | Self::SendRecorded { take }
             | Self::TurnAdvanced { take, .. }
+            | Self::TakeMerged { take, .. }
             | Self::Compressed { take, .. }
             | Self::DraftAttached { take, .. }
             | Self::DraftCleared { take } => Some(*take),
@@ -49,7 +50,7 @@ impl OperationKind {
             Self::EntriesAdded { entry, version, count, position, .. } => {
                 Some(AddedEntries { entry: *entry, version: *version, count: *count, position: *position })
             }
-            Self::TurnAdvanced { added, .. } => *added,
+            Self::TurnAdvanced { added, .. } | Self::TakeMerged { added, .. } => *added,
             _ => None,
         }
     }

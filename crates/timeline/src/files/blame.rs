@@ -211,6 +211,7 @@ fn effect_of(kind: &OperationKind) -> StepEffect {
         | OperationKind::TurnAdvanced { step: TurnStep::Started { .. }, .. }
         | OperationKind::TakeDeleted { .. }
         | OperationKind::TakeKept { .. }
+        | OperationKind::TakeMerged { .. }
         | OperationKind::TakePromoted { .. }
         | OperationKind::ThreadPromoted { .. } => StepEffect::Restore,
         _ => StepEffect::Write,

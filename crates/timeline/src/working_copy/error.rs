@@ -88,6 +88,17 @@ pub enum FileError {
          the conversation with --conversation"
     )]
     NoFolder(String),
+    /// Two takes were not forked from each other, nor from the same take.
+    #[error(
+        "takes {one:?} and {other:?} have no common fork, or the takes between them were deleted, so their files cannot be \
+         merged; merge only the conclusion with --conversation"
+    )]
+    NoCommonFork {
+        /// The name of one.
+        one: String,
+        /// The name of the other.
+        other: String,
+    },
     /// The take is the active one.
     #[error(
         "this take is the active one, and its files are in the project's folder; branch or fork it first"

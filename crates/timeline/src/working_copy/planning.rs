@@ -230,7 +230,10 @@ pub(crate) fn has_files(
 /// Rejects changing the files of a take without its conversation. Only moves along the log support that.
 fn check_scope(request: &PlanRequest, options: MoveOptions) -> Result<(), FileError> {
     let alone = options.scope == Scope::Files;
-    let changes_takes = matches!(request, PlanRequest::Change(_) | PlanRequest::Promote { .. });
+    let changes_takes = match request {
+        PlanRequest::Change(command) => !matches!(command, Command::Merge { .. }),
+        request => matches!(request, PlanRequest::Promote { .. }),
+    };
     if alone && changes_takes { Err(FileError::FilesOnlyUnsupported) } else { Ok(()) }
 }
 

@@ -227,6 +227,10 @@ impl PendingOperation {
                 if let Command::DeleteTake { take } = command {
                     check_no_turn(writing, at, &leases, Some(take))?;
                 }
+                let has_effect = match &command {
+                    Command::Merge { entries, .. } => !entries.is_empty() || paths > 0,
+                    _ => true,
+                };
                 if let Command::Keep { take } = command {
                     check_kept(writing, at, &leases, take)?;
                 }
@@ -234,7 +238,8 @@ impl PendingOperation {
                 if stays_in_background(writing, order.thread, at.state.active, &leases, &command)? {
                     check_no_turn(writing, at, &leases, Some(at.state.active))?;
                 }
-                composer.command(command)?.ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
+                let composed = composer.command(command)?.filter(|_| has_effect);
+                composed.ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
             }
             Self::Promote => unreachable!("a promotion is published by the timeline"),
         }

@@ -125,7 +125,8 @@ impl Timeline {
                         && !self.only_restores_thread(thread, *goal, worktree)?)
             }
             PlanRequest::Change(command) => {
-                resolve_request::may_switch(command) && !self.is_background(thread, command)?
+                matches!(command, Command::Merge { .. })
+                    || (resolve_request::may_switch(command) && !self.is_background(thread, command)?)
             }
             PlanRequest::Promote { take, .. } => self.read()?.state(thread)?.active == *take,
         })

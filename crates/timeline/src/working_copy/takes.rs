@@ -14,6 +14,7 @@ use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
 use super::entry_files::{Reversal, TakeEnd, reversals_to_entry};
+use super::merge::merge_steps;
 use super::moves::LABELS;
 use super::report::FileReport;
 use super::resolve_request::{FileSteps, plan_files};
@@ -102,6 +103,9 @@ impl WorkingCopy {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
         let (take, entry) = match command {
+            Command::Merge { into, from, .. } => {
+                return Ok((merge_steps(queries, (row.number, &head), &state, (*into, *from))?, false));
+            }
             Command::Switch { take } | Command::Keep { take } => (*take, None),
             Command::DeleteTake { take } if *take == state.active => {
                 (self.active_after(queries, &state, command)?, None)

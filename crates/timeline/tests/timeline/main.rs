@@ -19,6 +19,7 @@ mod forged;
 mod history;
 mod inherited_files;
 mod kept;
+mod merged;
 mod mode_bits;
 mod nested;
 mod old_logs;

@@ -334,6 +334,7 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, matches: MatchFn) {
         OperationKind::TakeBranched { name, .. }
         | OperationKind::TakeForked { name, .. }
         | OperationKind::TakeDeleted { name, .. }
+        | OperationKind::TakeMerged { name, .. }
         | OperationKind::TakePromoted { name, .. }
         | OperationKind::Saved { name } => {
             redact(name, secrets, Secrets::occur_in);
