@@ -5,7 +5,7 @@ mod output;
 mod recovery;
 mod targets;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) styles: Styles,
     pub(crate) screen: Screen,
     pub(crate) zone: TimeZone,
+    /// Whether the commands that are suggested are typed in a chat: `/undo`.
+    pub(crate) in_chat: Cell<bool>,
     directory: PathBuf,
     timeline: OnceCell<Timeline>,
     project: OnceCell<Project>,
@@ -67,6 +69,7 @@ impl Context {
             styles: Styles::new(),
             screen: Screen::detect(),
             zone: TimeZone::system(),
+            in_chat: Cell::new(false),
             directory,
             timeline: OnceCell::new(),
             project: OnceCell::new(),

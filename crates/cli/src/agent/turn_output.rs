@@ -229,13 +229,13 @@ impl<'context> TurnOutput<'context> {
                 self.line(&format!(
                     "{error}Stopped before the turn ended.{error:#} The partial answer is saved."
                 ))?;
-                self.muted("`retake resume` continues this turn.")?;
+                self.muted(&format!("`{}` continues this turn.", self.suggested("retake resume")))?;
             }
             TurnEnd::Failed => {
                 let message =
                     sanitize(message.unwrap_or("something went wrong"), LineBreaks::Keep).into_owned();
                 self.line(&format!("{error}error:{error:#} {message}"))?;
-                self.muted("`retake resume` continues this turn.")?;
+                self.muted(&format!("`{}` continues this turn.", self.suggested("retake resume")))?;
             }
         }
         if !self.seen {
@@ -250,8 +250,13 @@ impl<'context> TurnOutput<'context> {
             facts.push(dollars(cost));
         }
         let undo = self.context.undo_command_of(self.location.0, self.location.1, version);
-        facts.push(format!("version {version}; `{undo}` undoes the turn"));
+        facts.push(format!("version {version}; `{}` undoes the turn", self.suggested(&undo)));
         self.muted(&facts.join(" · "))
+    }
+
+    /// A command as the user would type it here.
+    fn suggested(&self, command: &str) -> String {
+        if self.context.in_chat.get() { command.replacen("retake ", "/", 1) } else { command.to_owned() }
     }
 
     fn muted(&mut self, text: &str) -> io::Result<()> {

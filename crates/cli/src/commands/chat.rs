@@ -122,6 +122,7 @@ impl Chat<'_> {
         let mut is_first = true;
         loop {
             let context = self.context();
+            context.in_chat.set(true);
             let header = header::of(context, &self.target, &self.agent);
             if header != shown && !context.general.quiet {
                 writeln!(stderr(context.general.color), "{header}")?;

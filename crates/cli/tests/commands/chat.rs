@@ -74,6 +74,7 @@ fn ctrl_c_clears_the_line_and_ctrl_d_leaves() {
     assert!(!terminal.shown().contains("leaves the chat"));
     command(&mut terminal, CTRL_C, "Ctrl-D or /quit leaves the chat.");
     send(&mut terminal, "say hello");
+    assert!(terminal.shown().contains("`/undo` undoes the turn"), "commands are suggested as they are typed");
     assert_eq!(prompts(&sandbox), ["say hello"]);
     terminal.type_keys(CTRL_D);
     assert_eq!(terminal.exit_code(), 0);

@@ -14,6 +14,7 @@ mod files_moving;
 mod files_recovery;
 mod files_roots;
 mod going_back;
+mod help_examples;
 mod history_commands;
 mod history_screens;
 mod named_takes;

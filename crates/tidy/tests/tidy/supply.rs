@@ -189,14 +189,45 @@ mod repository {
     }
 
     #[test]
+    fn library_crates_have_the_version_of_the_workspace() {
+        let violations = packable(&table("Cargo.toml"));
+        assert!(violations.is_empty(), "\n{}", violations.join("\n"));
+    }
+
+    #[test]
     fn the_number_of_crates_matches_cargo_toml() {
         let violations = size(built(&["--package", "retake"]).len(), &table("Cargo.toml"));
         assert!(violations.is_empty(), "\n{}", violations.join("\n"));
     }
 }
 
+/// `cargo package` needs the version of each crate that it packs, and the versions of all crates are the same.
+fn packable(manifest: &Table) -> Vec<Violation> {
+    let workspace = |name: &str| manifest["workspace"][name].as_table().expect("a table");
+    let version = &workspace("package")["version"];
+    let dependencies = workspace("dependencies").iter();
+    dependencies
+        .filter(|(name, _)| name.starts_with("retake-") && *name != "retake-testing")
+        .filter(|(_, dependency)| dependency.get("version") != Some(version))
+        .map(|(name, _)| format!("Cargo.toml: `{name}` needs version = {version}"))
+        .collect()
+}
+
 mod controls {
     use super::*;
+
+    #[test]
+    fn a_crate_without_the_version_of_the_workspace_is_caught() {
+        let violations = |dependency: &str| {
+            let text = format!(
+                "[workspace.package]\nversion = \"1.2.0\"\n[workspace.dependencies]\nretake-model = {dependency}"
+            );
+            packable(&text.parse().expect("a manifest")).len()
+        };
+        assert_eq!(violations("{ path = \"x\", version = \"1.2.0\" }"), 0);
+        assert_eq!(violations("{ path = \"x\", version = \"1.1.0\" }"), 1);
+        assert_eq!(violations("{ path = \"x\" }"), 1);
+    }
 
     fn packages(lines: &[&str]) -> BTreeSet<Package> {
         lines.iter().map(|line| package(line).expect("a line of cargo tree")).collect()

@@ -9,10 +9,13 @@ use crate::failure::{Code, Failure};
 
 /// Rename a take.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "retake take rename [OPTIONS] [OLD] <NEW>",
+    after_help = "\
 Examples:
   retake take rename main_take_2 shorter
-  retake take rename shorter              the active take")]
+  retake take rename shorter              the active take"
+)]
 pub(crate) struct Arguments {
     /// The take (name or id prefix) and its new name; without the take, the active one is renamed.
     #[arg(required = true, num_args = 1..=2, value_names = ["OLD", "NEW"])]
