@@ -60,7 +60,36 @@ fn names(kind: &OperationKind) -> Result<(), InvalidContentError> {
             }
         }),
         Kind::Saved { name: given } => name(NameKind::Save, given),
-        _ => Ok(()),
+        // These contain no names. All are listed, so that a new kind is not forgotten.
+        Kind::ThreadCreated { .. }
+        | Kind::EntriesAdded { .. }
+        | Kind::EntryEdited { .. }
+        | Kind::EntriesDeleted { .. }
+        | Kind::EntriesReplaced { .. }
+        | Kind::Truncated { .. }
+        | Kind::Cleared { .. }
+        | Kind::TakeSwitched { .. }
+        | Kind::ThreadPromoted { .. }
+        | Kind::Pinned { .. }
+        | Kind::SharingChanged { .. }
+        | Kind::Deleted
+        | Kind::Restored
+        | Kind::DraftChanged { .. }
+        | Kind::FilesListed { .. }
+        | Kind::SendRecorded { .. }
+        | Kind::Reset
+        | Kind::Undone { .. }
+        | Kind::Redone { .. }
+        | Kind::Jumped { .. }
+        | Kind::ExternalEdits { .. }
+        | Kind::FilesChanged { .. }
+        | Kind::FilesRestored { .. }
+        | Kind::FilesMoved { .. }
+        | Kind::TurnAdvanced { .. }
+        | Kind::Compressed { .. }
+        | Kind::DraftAttached { .. }
+        | Kind::DraftCleared { .. }
+        | Kind::SharingSet { .. } => Ok(()),
     }
 }
 

@@ -346,7 +346,37 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, matches: MatchFn) {
         OperationKind::TurnAdvanced { step: TurnStep::Failed { message }, .. } => {
             redact(message, secrets, Secrets::occur_in);
         }
-        _ => {}
+        // These contain no text. All are listed, so that a new kind is not forgotten.
+        OperationKind::ThreadCreated { .. }
+        | OperationKind::EntriesAdded { .. }
+        | OperationKind::EntryEdited { .. }
+        | OperationKind::EntriesDeleted { .. }
+        | OperationKind::EntriesReplaced { .. }
+        | OperationKind::Truncated { .. }
+        | OperationKind::Cleared { .. }
+        | OperationKind::TakeSwitched { .. }
+        | OperationKind::ThreadPromoted { .. }
+        | OperationKind::Pinned { .. }
+        | OperationKind::SharingChanged { .. }
+        | OperationKind::Deleted
+        | OperationKind::Restored
+        | OperationKind::SettingsChanged { .. }
+        | OperationKind::DraftChanged { .. }
+        | OperationKind::FilesListed { .. }
+        | OperationKind::SendRecorded { .. }
+        | OperationKind::Reset
+        | OperationKind::Undone { .. }
+        | OperationKind::Redone { .. }
+        | OperationKind::Jumped { .. }
+        | OperationKind::ExternalEdits { .. }
+        | OperationKind::FilesChanged { .. }
+        | OperationKind::FilesRestored { .. }
+        | OperationKind::FilesMoved { .. }
+        | OperationKind::Compressed { .. }
+        | OperationKind::DraftAttached { .. }
+        | OperationKind::DraftCleared { .. }
+        | OperationKind::SharingSet { .. }
+        | OperationKind::TurnAdvanced { .. } => {}
     }
 }
 
