@@ -46,7 +46,9 @@ impl Suggestions {
                 Candidate { value: name[1..].to_owned(), help: (*help).to_owned() }
             });
             let mut found: Vec<Candidate> = own.collect();
-            for candidate in complete(&words, &self.folder, None) {
+            // All commands of Retake would fill the screen: they appear once their first letter is typed.
+            let others = if words[0].is_empty() { Vec::new() } else { complete(&words, &self.folder, None) };
+            for candidate in others {
                 if !candidate.value.starts_with('-')
                     && found.iter().all(|known| known.value != candidate.value)
                 {
