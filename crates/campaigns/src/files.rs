@@ -23,7 +23,7 @@ mod sealed;
 mod wrong_order;
 
 pub use check::{Expectation, ReportedOutcome, StoreState, WorldState};
-pub use errors::{ErrorsSummary, errors, errors_control};
+pub use errors::{ErrorsSummary, denied_removals, errors, errors_control};
 pub use kill::{advance, kill, kill_control, rehearse, removal_control};
 pub use sandbox::{Folders, Program, Sandbox, StoreLocation};
 pub use script::{CommandKind, INITIAL_FILES, PROJECT, SCRIPT, Step, WORKTREE_FOLDER};

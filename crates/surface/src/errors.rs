@@ -135,9 +135,12 @@ impl From<ApplyError> for Failure {
     fn from(error: ApplyError) -> Self {
         match error.cause {
             Cause::Content(error) => error.into(),
-            Cause::Cancelled | Cause::Root(_) | Cause::Path { .. } | Cause::Sync(_) | Cause::Twice(_) => {
-                Self::caused_by(Code::FilesFailed, &error)
-            }
+            Cause::Cancelled
+            | Cause::Root(_)
+            | Cause::Path { .. }
+            | Cause::Sync(_)
+            | Cause::Twice(_)
+            | Cause::Skipped(_) => Self::caused_by(Code::FilesFailed, &error),
         }
     }
 }
@@ -300,6 +303,10 @@ impl From<FileError> for Failure {
             }
             FileError::FolderGone(ref path) => {
                 return Self::caused_by(Code::Conflict, &error).with("folder", path.display().to_string());
+            }
+            FileError::FilesNotDeleted { ref skipped, .. } => {
+                let paths: Vec<String> = skipped.iter().map(|(path, _)| path.to_string()).collect();
+                return Self::caused_by(Code::FilesFailed, &error).with("paths", paths);
             }
             FileError::NoSuchProject(_)
             | FileError::NoPendingMove(_)

@@ -23,7 +23,7 @@ use retake_timeline::{
     BlameError, ChangeError, ChangeOutcome, CreateError, ExportError, FileError, FindError, ImportError,
     PresetError, ProjectError, ReadError, RevisionError,
 };
-use retake_workspace::apply::{ApplyError, Cause};
+use retake_workspace::apply::{ApplyError, Cause, SkipReason};
 use retake_workspace::copy::MaterialiseError;
 use retake_workspace::folder::FolderError;
 use retake_workspace::snapshot::{OpenError as WorkspaceError, SnapshotError};
@@ -167,6 +167,7 @@ fn of_workspace(all: &mut NamedFailures) {
         ApplyError { cause: Cause::Content(_), .. } => failed(Cause::Content(missing())),
         ApplyError { cause: Cause::Sync(_), .. } => failed(Cause::Sync(denied())),
         ApplyError { cause: Cause::Twice(_), .. } => failed(Cause::Twice(tree_path())),
+        ApplyError { cause: Cause::Skipped(_), .. } => failed(Cause::Skipped(vec![(tree_path(), SkipReason::Denied)])),
     });
     samples!(all, MaterialiseError {
         MaterialiseError::NotEmpty => MaterialiseError::NotEmpty,
@@ -295,6 +296,8 @@ fn of_files(all: &mut NamedFailures) {
         FileError::WorktreeReplaced(_) => FileError::WorktreeReplaced("/a".into()),
         FileError::RootReplaced { .. } => FileError::RootReplaced { name: text(), path: "/a".into() },
         FileError::ContainsFolder { .. } => FileError::ContainsFolder { outer: "/a".into(), inner: "/a/b".into() },
+        FileError::FilesNotDeleted { .. } =>
+            FileError::FilesNotDeleted { folder: "/a".into(), skipped: vec![(tree_path(), SkipReason::Denied)] },
         FileError::Elsewhere => FileError::Elsewhere,
         FileError::InProjectFolder(_) => FileError::InProjectFolder(text()),
         FileError::TurnRuns(_) => FileError::TurnRuns(text()),

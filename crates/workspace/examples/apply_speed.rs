@@ -174,6 +174,7 @@ fn compare(
             unchanged: None,
             progress: None,
             cancel: &AtomicBool::new(false),
+            all_or_nothing: false,
         });
         ours.push(milliseconds(time));
         let report = report.expect("no failure");

@@ -81,6 +81,8 @@ pub struct Request<'a> {
     pub progress: Option<&'a dyn Fn(Progress)>,
     /// Set by another thread to stop and roll back.
     pub cancel: &'a AtomicBool,
+    /// Fails and rolls back if a path is skipped. A folder that has other files in it may stay.
+    pub all_or_nothing: bool,
 }
 
 /// Returns whether the file at a path, with that identity, has the expected content.
@@ -248,6 +250,34 @@ pub enum Cause {
     /// The request names the same path twice.
     #[error("{0} occurs twice in the request")]
     Twice(TreePath),
+    /// The request is all or nothing, and paths were skipped.
+    #[error("cannot change {}", describe_skipped(.0))]
+    Skipped(Vec<(TreePath, SkipReason)>),
+}
+
+impl Report {
+    /// The skipped paths, except for folders that have other files in them.
+    pub fn skipped(&self) -> Vec<(TreePath, SkipReason)> {
+        skipped(self.results.iter().map(|result| (&result.path, &result.outcome)))
+    }
+}
+
+fn skipped<'a>(found: impl Iterator<Item = (&'a TreePath, &'a Outcome)>) -> Vec<(TreePath, SkipReason)> {
+    let skipped = found.filter_map(|(path, outcome)| match outcome {
+        Outcome::Skipped(reason) if *reason != SkipReason::NotEmpty => Some((path.clone(), *reason)),
+        _ => None,
+    });
+    skipped.collect()
+}
+
+/// Some of the skipped paths with their reasons, and the number of the rest.
+pub fn describe_skipped(skipped: &[(TreePath, SkipReason)]) -> String {
+    let named: Vec<String> =
+        skipped.iter().take(5).map(|(path, reason)| format!("{path} ({reason})")).collect();
+    match skipped.len().saturating_sub(5) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 /// Executes a request. Changes are durable when this returns.
@@ -260,6 +290,7 @@ pub fn apply(request: &Request<'_>) -> Result<Report, ApplyError> {
     let mut left = recover::recover(request, &steps).map_err(root_failed)?;
     let plan = plan::make_plan(request, &steps)?;
     let mut outcomes = plan.outcomes;
+    request.check_skipped(&steps, &outcomes)?;
     if !plan.actions.iter().all(plan::Action::is_noop) {
         let staged = stage::write(request, &steps, &plan.actions, &mut outcomes)?;
         left.extend(moves::run(request, &steps, &plan.actions, &mut outcomes, staged)?);
@@ -287,6 +318,12 @@ impl OpenRoot {
     #[cfg(test)]
     pub(crate) fn open_plain(path: &Path) -> io::Result<Self> {
         Ok(Self { renames: rename::Renames::plain(), ..Self::open(path)? })
+    }
+
+    /// Opens a folder in which the system does not allow to rename files of this name.
+    #[cfg(test)]
+    pub(crate) fn open_denying(path: &Path, name: &'static [u8]) -> io::Result<Self> {
+        Ok(Self { renames: rename::Renames::denying(name), ..Self::open(path)? })
     }
 }
 
@@ -347,6 +384,16 @@ impl Request<'_> {
 
     fn check_cancel(&self) -> Result<(), Cause> {
         if self.cancel.load(Ordering::Relaxed) { Err(Cause::Cancelled) } else { Ok(()) }
+    }
+
+    fn check_skipped(&self, steps: &[&Difference], outcomes: &[Option<Outcome>]) -> Result<(), Cause> {
+        if !self.all_or_nothing {
+            return Ok(());
+        }
+        let found = steps.iter().zip(outcomes);
+        let found = found.filter_map(|(step, outcome)| Some((&step.path, outcome.as_ref()?)));
+        let skipped = skipped(found);
+        if skipped.is_empty() { Ok(()) } else { Err(Cause::Skipped(skipped)) }
     }
 }
 

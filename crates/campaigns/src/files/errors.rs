@@ -44,6 +44,48 @@ pub fn errors_control() -> Result<ErrorsSummary, CampaignError> {
     strike(ErrorsPlan { seed: 1, points: Some(300) }, |_| Ok(ReportedOutcome::Done))
 }
 
+/// Denies every call of the removal of a worktree that changes names, once. If the removal is refused, the worktree and
+/// all of its files remain, and a second attempt succeeds. Returns the number of such refusals.
+pub fn denied_removals() -> Result<u64, CampaignError> {
+    let scratch = scratch()?;
+    let mut sandbox = Sandbox::new(scratch.path(), retake()?, StoreLocation::Beside)?;
+    let mut refused = 0;
+    for step in SCRIPT {
+        if step.nature != CommandKind::Closes {
+            sandbox.prepare(step)?;
+            sandbox.run_checked(step.place, step.arguments)?;
+            continue;
+        }
+        let expectation = rehearse(&mut sandbox, step)?;
+        for call in 1.. {
+            sandbox.restore()?;
+            let run = sandbox.run(step.place, step.arguments, |faults| ErrorMode::Names.arm(faults, call))?;
+            if run.report.faults == 0 {
+                break;
+            }
+            let judged = reported(&run).and_then(|reported| {
+                if run.complaint().contains("is still the worktree") {
+                    refused += 1;
+                    sandbox.run_checked(step.place, step.arguments).map_err(|error| error.to_string())?;
+                    return expectation.check(&sandbox, step, ReportedOutcome::Done);
+                }
+                // [`errors`] tests the other failures.
+                match reported {
+                    ReportedOutcome::Done => judge(&sandbox, &expectation, step, &run, reported),
+                    _ => Ok(()),
+                }
+            });
+            judged.map_err(|broken| {
+                let what = format!("call {call}: {broken}\n{}", run.complaint());
+                let campaign = "denied removals";
+                CampaignError::Violation(Violation { campaign, seed: 0, step: call, what })
+            })?;
+        }
+        break;
+    }
+    Ok(refused)
+}
+
 fn strike(
     plan: ErrorsPlan,
     reported: impl Fn(&Run) -> Result<ReportedOutcome, String>,

@@ -2,7 +2,8 @@
 
 use retake_campaigns::faults::{ErrorsPlan, KillPlan};
 use retake_campaigns::files::{
-    Program, errors, errors_control, kill, kill_control, removal_control, sealed, sealed_control,
+    Program, denied_removals, errors, errors_control, kill, kill_control, removal_control, sealed,
+    sealed_control,
 };
 use retake_campaigns::violation::caught;
 
@@ -32,6 +33,12 @@ fn forgetting_a_folder_before_removing_it_is_caught() {
 fn a_failing_call_leaves_files_and_conversation_as_they_were() {
     let done = errors(ErrorsPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(done.injected >= 80 && done.failed >= 20, "{done:?}: too few for a proof");
+}
+
+#[test]
+fn a_worktree_remains_with_all_files_if_one_cannot_be_deleted() {
+    let refused = denied_removals().unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(refused >= 3, "{refused} refusals: too few for a proof");
 }
 
 #[test]

@@ -31,6 +31,10 @@ impl Context {
         for path in &cleaned.removed {
             let _ = self.note(&format!("Finished the interrupted removal of {path}."));
         }
+        for path in &cleaned.left {
+            let text = format!("could not delete {path}; it is no longer recorded, so delete it yourself");
+            let _ = self.warn(&sanitize(&text, LineBreaks::Fold));
+        }
         for path in &cleaned.temporary {
             let _ = self.note(&format!("Removed {path}, left by a killed command."));
         }

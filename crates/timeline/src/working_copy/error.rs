@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::object::ObjectError;
-use retake_model::path::RootPath;
+use retake_model::path::{RootPath, TreePath};
 use retake_store::{StoreError, WriteError};
-use retake_workspace::apply::ApplyError;
+use retake_workspace::apply::{ApplyError, SkipReason, describe_skipped};
 use retake_workspace::copy::MaterialiseError;
 use retake_workspace::snapshot::{OpenError, SnapshotError, StoreSnapshotError};
 
@@ -204,6 +204,18 @@ pub enum FileError {
         outer: PathBuf,
         /// The inner folder.
         inner: PathBuf,
+    },
+    /// The system denies the deletion of files in a worktree, so that none was deleted.
+    #[error(
+        "nothing was deleted in {}, and it is still the worktree: cannot delete {}. Make these paths deletable and repeat \
+         the command, or omit --delete-files to keep the files",
+        folder.display(), describe_skipped(skipped)
+    )]
+    FilesNotDeleted {
+        /// The worktree.
+        folder: PathBuf,
+        /// The paths, with the reasons.
+        skipped: Vec<(TreePath, SkipReason)>,
     },
     /// The changes were made in another folder.
     #[error(

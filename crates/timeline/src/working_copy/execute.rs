@@ -269,7 +269,16 @@ pub(super) fn request<'a>(
     token: &'a Token,
 ) -> Request<'a> {
     static NEVER: AtomicBool = AtomicBool::new(false);
-    Request { root, steps, objects: queries, token, unchanged: None, progress: None, cancel: &NEVER }
+    Request {
+        root,
+        steps,
+        objects: queries,
+        token,
+        unchanged: None,
+        progress: None,
+        cancel: &NEVER,
+        all_or_nothing: false,
+    }
 }
 
 /// Reverts the changes to roots after another root failed. The next recording of the folder captures the

@@ -41,7 +41,7 @@ pub(super) fn run(
         done: Vec::new(),
         kept_aside: Vec::new(),
     };
-    match mover.run() {
+    match mover.run().and_then(|()| request.check_skipped(steps, mover.outcomes)) {
         Ok(()) => mover.finish(),
         Err(cause) => Err(ApplyError { cause, not_put_back: mover.put_back() }),
     }

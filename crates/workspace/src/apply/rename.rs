@@ -10,6 +10,9 @@ use rustix::io::Errno;
 #[derive(Debug)]
 pub(super) struct Renames {
     known: AtomicBool,
+    /// A name that the system does not let tests rename.
+    #[cfg(test)]
+    denied: &'static [u8],
 }
 
 /// A name in an open folder.
@@ -28,14 +31,23 @@ pub(super) enum SwapOutcome {
 
 impl Default for Renames {
     fn default() -> Self {
-        Self { known: AtomicBool::new(true) }
+        Self {
+            known: AtomicBool::new(true),
+            #[cfg(test)]
+            denied: b"",
+        }
     }
 }
 
 impl Renames {
     #[cfg(test)]
     pub(super) fn plain() -> Self {
-        Self { known: AtomicBool::new(false) }
+        Self { known: AtomicBool::new(false), ..Self::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn denying(denied: &'static [u8]) -> Self {
+        Self { denied, ..Self::default() }
     }
 
     /// Swaps two names.
@@ -59,6 +71,10 @@ impl Renames {
 
     /// Renames to a name that must be free; fails with `EXIST` otherwise.
     pub(super) fn put(&self, from: EntryLocation<'_>, to: EntryLocation<'_>) -> Result<(), Errno> {
+        #[cfg(test)]
+        if from.name == self.denied {
+            return Err(Errno::ACCESS);
+        }
         if self.known.load(Ordering::Relaxed) {
             match rename_with(from, to, RenameFlags::NOREPLACE) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {

@@ -132,6 +132,7 @@ impl Fixture {
             unchanged: None,
             progress: None,
             cancel: &cancel,
+            all_or_nothing: false,
         })
     }
 

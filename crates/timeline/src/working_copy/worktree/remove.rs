@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   changes recorded ─► "removing SNAPSHOT" durable ─► files removed, path by path ─► worktree forgotten
+//!                             ├── if the system denies one, all return, and the worktree remains
 //!                             └── after a crash, the next command removes the rest and forgets the worktree
 //!
 //!   "filling" durable ─► .retake-tmp-open-RANDOM filled ─► renamed to NAME ─► worktree recorded, "filling" removed
@@ -15,8 +16,9 @@ use retake_model::content::ContentId;
 use retake_model::id::FolderId;
 use retake_model::intent::FolderRecord;
 use retake_model::object::load;
+use retake_model::path::TreePath;
 use retake_model::tree::{Snapshot, differences};
-use retake_workspace::apply::{ApplyError, Cause, OpenRoot, Token, apply};
+use retake_workspace::apply::{ApplyError, Cause, OpenRoot, Request, SkipReason, Token, apply};
 use retake_workspace::folder::{Identity, path_from_text, path_to_text};
 use serde::Serialize;
 
@@ -32,6 +34,8 @@ pub struct CleanupReport {
     pub removed: Vec<String>,
     /// Temporary folders and files.
     pub temporary: Vec<String>,
+    /// Files in removed worktrees that the system does not let Retake delete, with the reasons.
+    pub left: Vec<String>,
 }
 
 impl CleanupReport {
@@ -52,7 +56,9 @@ impl Timeline {
             // Another process may have completed it.
             let Some(record) = self.read()?.queries().folder(record.id)? else { continue };
             if let Some(snapshot) = record.removing {
-                finish_removal(self, &record, snapshot)?;
+                let skipped = finish_removal(self, &record, snapshot, false)?;
+                let left = |(path, reason)| format!("{}/{path} ({reason})", record.path());
+                cleaned.left.extend(skipped.into_iter().map(left));
                 cleaned.removed.push(record.path().to_owned());
             }
         }
@@ -66,7 +72,8 @@ impl Timeline {
 }
 
 impl FolderSession<'_> {
-    /// Deletes the files of a snapshot from a worktree, and the folder itself if it is then empty.
+    /// Deletes the files of a snapshot from a worktree, and the folder itself if it is then empty. Deletes nothing if the
+    /// system denies the deletion of a file: the worktree remains.
     pub(super) fn remove_files(&self, snapshot: ContentId) -> Result<(), FileError> {
         let (timeline, id) = (&self.working_copy.timeline, self.working_copy.folder);
         let put = move |removing: Option<ContentId>| {
@@ -78,18 +85,33 @@ impl FolderSession<'_> {
             })
         };
         let Some(record) = put(Some(snapshot))? else { return Ok(()) };
-        finish_removal(timeline, &record, snapshot).inspect_err(|error| {
+        let Err(error) = finish_removal(timeline, &record, snapshot, true) else { return Ok(()) };
+        Err(match error {
             // The removal was rolled back, so that the worktree remains.
-            if matches!(error, FileError::Apply(error) if error.not_put_back.is_empty()) {
-                let _ = put(None);
+            FileError::Apply(ApplyError { cause, not_put_back }) if not_put_back.is_empty() => {
+                put(None).map_err(|error| FileError::Unfinished(Box::new(error.into())))?;
+                match cause {
+                    Cause::Skipped(skipped) => {
+                        FileError::FilesNotDeleted { folder: path_from_text(record.path()), skipped }
+                    }
+                    cause => ApplyError::from(cause).into(),
+                }
             }
+            error => error,
         })
     }
 }
 
 /// Deletes the files of a worktree whose removal has begun and forgets it. Other files stay, and a folder that replaced
-/// it is not touched.
-fn finish_removal(timeline: &Timeline, record: &FolderRecord, snapshot: ContentId) -> Result<(), FileError> {
+/// it is not touched. Returns what the system does not let Retake delete; with `all_or_nothing`, that is an error, and
+/// nothing is deleted.
+fn finish_removal(
+    timeline: &Timeline,
+    record: &FolderRecord,
+    snapshot: ContentId,
+    all_or_nothing: bool,
+) -> Result<Vec<(TreePath, SkipReason)>, FileError> {
+    let mut skipped = Vec::new();
     let path = path_from_text(record.path());
     let real = path.canonicalize().is_ok_and(|real| real == path);
     let known = record.identity.as_ref();
@@ -98,14 +120,14 @@ fn finish_removal(timeline: &Timeline, record: &FolderRecord, snapshot: ContentI
         let opened = OpenRoot::open(&path).map_err(cannot_open)?;
         // Opened once and then used by descriptor, since another folder could take the path.
         if opened.has_identity(identity.device, identity.inode) {
-            clear(timeline, record.id, &opened, snapshot)?;
+            skipped = clear(timeline, record.id, &opened, snapshot, all_or_nothing)?;
             // Not empty: it stays because of its unrecorded files.
             let _ = fs::remove_dir(&path);
         }
     }
     let id = record.id;
     timeline.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
-    Ok(())
+    Ok(skipped)
 }
 
 fn clear(
@@ -113,15 +135,16 @@ fn clear(
     folder: FolderId,
     root: &OpenRoot,
     snapshot: ContentId,
-) -> Result<(), FileError> {
+    all_or_nothing: bool,
+) -> Result<Vec<(TreePath, SkipReason)>, FileError> {
     let reading = timeline.store.read()?;
     let queries = reading.queries();
     let snapshot: Snapshot = load(&queries, snapshot)?;
-    let Some(tree) = snapshot.root("").map(|root| root.tree) else { return Ok(()) };
+    let Some(tree) = snapshot.root("").map(|root| root.tree) else { return Ok(Vec::new()) };
     let steps = differences(&queries, Some(tree), None)?;
     let token = Token::new(&format!("close-{}", folder.short())).expect("an id is letters and digits");
-    apply(&request(&queries, root, &steps, &token))?;
-    Ok(())
+    let request = Request { all_or_nothing, ..request(&queries, root, &steps, &token) };
+    Ok(apply(&request)?.skipped())
 }
 
 fn cannot_open(error: std::io::Error) -> FileError {

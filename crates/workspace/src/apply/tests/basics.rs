@@ -186,6 +186,7 @@ fn a_cached_file_is_not_read() {
         unchanged: Some(&unchanged),
         progress: None,
         cancel: &AtomicBool::new(false),
+        all_or_nothing: false,
     });
     assert_eq!(report.expect("no failure").results[0].outcome, Outcome::Written);
     assert_eq!(asked.get(), 1);

@@ -58,6 +58,7 @@ fn apply_with(
         unchanged: None,
         progress: Some(&progress),
         cancel: &cancel,
+        all_or_nothing: false,
     })
 }
 
@@ -317,4 +318,51 @@ fn permissions_do_not_stop_the_owner() {
     let error = fixture.apply(&steps).expect_err("the root may not be written");
     assert!(matches!(error.cause, Cause::Root(_)));
     set_mode(&fixture.root(), 0o700);
+}
+
+#[test]
+fn a_request_that_is_all_or_nothing_deletes_nothing_if_the_system_denies_one_path() {
+    let check = |name: &'static str, all_or_nothing: bool, expected: &[&str]| {
+        let mut fixture = Fixture::new();
+        let before = shape([("a", f("1")), ("deep/b", f("1")), ("mixed/c", f("1")), ("z", f("1"))]);
+        fixture.write(&before);
+        let steps = fixture.steps(&before, &Shape::new());
+        std::fs::write(fixture.root().join("mixed/ignored"), "mine").expect("a writable folder");
+        let root = OpenRoot::open_denying(&fixture.root(), name.as_bytes()).expect("a folder");
+        let applied = apply(&Request {
+            root: &root,
+            steps: &steps,
+            objects: &fixture.objects,
+            token: &Token::new("test").expect("a token"),
+            unchanged: None,
+            progress: None,
+            cancel: &AtomicBool::new(false),
+            all_or_nothing,
+        });
+        match applied {
+            Ok(report) => {
+                let skipped: Vec<String> =
+                    report.skipped().iter().map(|(path, reason)| format!("{path}: {reason}")).collect();
+                let denied = if name.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![format!("deep/{name}: permission denied")]
+                };
+                assert_eq!(skipped, denied);
+            }
+            Err(ApplyError { cause: Cause::Skipped(skipped), not_put_back }) => {
+                assert!(all_or_nothing && not_put_back.is_empty());
+                assert_eq!(describe_skipped(&skipped), format!("deep/{name} (permission denied)"));
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        let left: Vec<String> =
+            fixture.read().into_keys().map(|path| String::from_utf8(path).expect("text")).collect();
+        assert_eq!(left, expected, "{name:?}, {all_or_nothing}");
+    };
+    let all = ["a", "deep", "deep/b", "mixed", "mixed/c", "mixed/ignored", "z"];
+    check("b", true, &all);
+    check("b", false, &["deep", "deep/b", "mixed", "mixed/ignored"]);
+    // A folder with other files in it does not count.
+    check("", true, &["mixed", "mixed/ignored"]);
 }

@@ -24,6 +24,7 @@ fn apply_and(fixture: &Fixture, steps: &[Difference], act: impl Fn()) -> Report 
         unchanged: None,
         progress: Some(&progress),
         cancel: &AtomicBool::new(false),
+        all_or_nothing: false,
     });
     assert!(acted.get(), "nothing was done meanwhile");
     report.expect("changes by others are no error")
