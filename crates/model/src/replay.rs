@@ -139,6 +139,9 @@ pub enum PathOutcome {
     Merged,
     /// One snapshot of a step excludes the path, so its change is unknown; the path stays as it is.
     NotCaptured(ExclusionReason),
+    /// A tool replaced the path while it was excluded, and the folder neither tracks its sealed bytes nor captures it now,
+    /// for example because the ignore rules changed. The path stays as it is.
+    NoLongerTracked,
     /// The file was removed. The target has an excluded folder there, whose content is unknown.
     ReplacedFolder(ExclusionReason),
     /// A file is where the path needs a folder.

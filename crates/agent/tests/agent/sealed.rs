@@ -326,3 +326,34 @@ fn an_imported_thread_reports_sealed_paths_and_has_none_of_their_content() {
     );
     assert_eq!(timeline.store().verify(&mut |_| {}).expect("readable").problems, []);
 }
+
+#[test]
+fn a_skipped_path_whose_ignore_rules_changed_is_reported_with_that_reason() {
+    let write = |call: &'static str, path: &str, content: &str| {
+        (call, "write", json!({"path": path, "content": content}))
+    };
+    let world = World::new(vec![
+        calls(&[write("a", "build.log", "one")]),
+        text("Done."),
+        calls(&[write("b", ".gitignore", "*.log\n"), write("c", "build.log", "two")]),
+        text("Done."),
+        calls(&[write("d", "build.log", "three")]),
+        text("Done."),
+    ]);
+    for prompt in ["write it", "ignore it", "replace it"] {
+        world.run(prompt);
+    }
+    for _ in 0..3 {
+        undo(&world);
+    }
+    assert_eq!(world.read("build.log"), None);
+    let paths = go(&world, Goal::Redo(Unit::Turn, 3));
+    assert_eq!(world.read(".gitignore").as_deref(), Some("*.log\n"));
+    let left: Vec<_> = paths.iter().filter(|report| report.outcome.left()).collect();
+    let [PathReport { path, outcome: Outcome::Skipped { reason }, .. }] = left.as_slice() else {
+        panic!("{paths:?}")
+    };
+    assert_eq!((path.to_string().as_str(), world.read("build.log").as_deref()), ("build.log", Some("one")));
+    assert!(reason.contains("ignore rules changed"), "{reason}");
+    world.check_rest();
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{OnConflict, PathOutcome, ReplayPath, ReplayPlan, Selection, excluded};
+use crate::content::Kind;
 use crate::object::{Additions, ObjectError, Objects, load};
 use crate::path::{RootPath, TreePath};
 use crate::sealed::{SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
@@ -59,7 +60,13 @@ pub(super) fn carry<O: Objects + ?Sized>(
                     how: PathOutcome::Exact,
                     settled: false,
                 });
-                found.step(&before, after, on_conflict);
+                let is_untracked = found.present.is_none() && !found.captured;
+                let untracked = if is_untracked && is_stored(additions, [&before, &after])? {
+                    PathOutcome::NoLongerTracked
+                } else {
+                    PathOutcome::NotCaptured(ExclusionReason::NotSealed)
+                };
+                found.step(&before, after, on_conflict, untracked);
             }
         }
         if let Some(first) = plan.back.first() {
@@ -105,7 +112,8 @@ pub(super) fn restore_paths<O: Objects + ?Sized>(
                 how: PathOutcome::Exact,
                 settled: false,
             };
-            found.step(&before, after, OnConflict::Keep);
+            let untracked = PathOutcome::NotCaptured(ExclusionReason::NotSealed);
+            found.step(&before, after, OnConflict::Keep, untracked);
             (path, found)
         });
         paths.extend(settle(additions, root, wanted, carried.collect(), here)?);
@@ -114,12 +122,21 @@ pub(super) fn restore_paths<O: Objects + ?Sized>(
 }
 
 impl SealedPathState {
-    fn step(&mut self, before: &SealedState, after: SealedState, on_conflict: OnConflict) {
+    /// Applies a step; `untracked` is the outcome if the path is neither sealed nor captured in this folder.
+    fn step(
+        &mut self,
+        before: &SealedState,
+        after: SealedState,
+        on_conflict: OnConflict,
+        untracked: PathOutcome,
+    ) {
         if self.settled || !matches!(self.how, PathOutcome::Exact) || self.wanted.same(&after) {
             return;
         }
-        if (self.present.is_none() && !self.captured) || matches!(after, SealedState::NotStored { .. }) {
+        if matches!(after, SealedState::NotStored { .. }) {
             self.how = PathOutcome::NotCaptured(ExclusionReason::NotSealed);
+        } else if self.present.is_none() && !self.captured {
+            self.how = untracked;
         } else if self.wanted.same(before) && !self.captured {
             self.wanted = after;
         } else {
@@ -164,6 +181,25 @@ fn settle<O: Objects + ?Sized>(
         root.sealed = Some(additions.add(&SealedFiles::new(&states)));
     }
     Ok(paths)
+}
+
+/// Whether the sealed bytes of all states are in the store: an import has empty placeholders for them.
+fn is_stored<O: Objects + ?Sized>(objects: &O, states: [&SealedState; 2]) -> Result<bool, ObjectError> {
+    for state in states {
+        let parts = match state {
+            SealedState::File(file) => file.parts.as_slice(),
+            SealedState::Nothing => &[],
+            SealedState::NotStored { .. } => return Ok(false),
+        };
+        for part in parts {
+            match objects.bytes(Kind::Sealed, *part) {
+                Ok(bytes) if !bytes.is_empty() => {}
+                Err(ObjectError::Unreadable(error)) => return Err(ObjectError::Unreadable(error)),
+                _ => return Ok(false),
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a captured or excluded file is where the path needs a folder.

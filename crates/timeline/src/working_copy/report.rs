@@ -193,6 +193,10 @@ pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outco
                 (_, PathOutcome::NotCaptured(reason)) => Outcome::Skipped {
                     reason: format!("not captured on one side of the change ({})", reason.describe()),
                 },
+                (_, PathOutcome::NoLongerTracked) => Outcome::Skipped {
+                    reason: "its sealed bytes are no longer tracked in this folder, for example because the ignore rules changed"
+                        .to_owned(),
+                },
                 (_, PathOutcome::ParentNotFolder) => {
                     Outcome::Skipped { reason: SkipReason::InTheWay.to_string() }
                 }
