@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use retake_model::id::ProjectId;
 use serde::Serialize;
 
+use crate::maintenance::bundles::Places;
 use crate::maintenance::reachability::{OnDamage, ReachableContent, for_each_operation};
 use crate::{DeletedFilter, Store, StoreError, ThreadFilter};
 
@@ -63,13 +64,21 @@ impl Store {
                 }
             }
         };
-        let mut names = Vec::new();
-        queries.for_each_name(&mut |prefix, number| names.push((prefix, number)))?;
+        let mut stored = Places::default();
+        queries.for_each_name(&mut |prefix, place| stored.add(prefix, place))?;
         let mut length =
             queries.connection.prepare_cached("SELECT length(body) FROM object WHERE number = ?1")?;
-        for (prefix, number) in names {
+        for &(number, prefix) in &stored.rows {
             let bytes: i64 = length.query_row([number], |row| row.get(0))?;
             count(prefix, bytes as u64);
+        }
+        for (&sequence, prefixes) in &stored.bundles {
+            let sizes = queries.bundled_sizes(sequence)?;
+            for prefix in prefixes {
+                if let Some(&bytes) = sizes.get(prefix) {
+                    count(*prefix, bytes);
+                }
+            }
         }
         for row in queries.packed_rows(None)? {
             count(row.prefix(), row.bytes());

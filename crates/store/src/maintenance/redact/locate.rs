@@ -152,7 +152,11 @@ impl Store {
                 found.insert(SecretLocation::content(&row.file(), Kind::Blob, id));
             }
         }
-        let tables = tables_holding(queries.connection, secrets, &["object"])?;
+        // The objects in these were searched above.
+        let is_searched = |table: &str, column: &str, value: &[u8]| {
+            table == "object" || (table, column) == ("operation", "bundle") && is_intact_bundle(value)
+        };
+        let tables = tables_holding(queries.connection, secrets, &is_searched)?;
         found.extend(tables.into_iter().map(|table| SecretLocation::row("retake.db", table)));
         drop(reading);
         for file in files_below(&self.folder)? {
@@ -160,8 +164,8 @@ impl Store {
             let is_aside = file.starts_with(backups(&self.folder));
             if name != "retake.db" && file.extension().is_some_and(|extension| extension == "db") {
                 // A file that is not a readable database is still searched as a file.
-                let tables =
-                    open(&file, is_aside).and_then(|database| tables_holding(&database, secrets, &[]));
+                let tables = open(&file, is_aside)
+                    .and_then(|database| tables_holding(&database, secrets, &|_, _, _| false));
                 found.extend(
                     tables.unwrap_or_default().into_iter().map(|table| SecretLocation::row(&name, table)),
                 );
@@ -219,23 +223,36 @@ fn open(file: &Path, is_aside: bool) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(address, flags | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
-/// The tables of a database with a value that contains a secret.
-fn tables_holding(database: &Connection, secrets: &Secrets, but: &[&str]) -> Result<Vec<String>, StoreError> {
+/// Whether every object of a bundle can be read.
+fn is_intact_bundle(value: &[u8]) -> bool {
+    Bundle::parse(value).is_some_and(|bundle| bundle.all().iter().all(|object| object.intact_id().is_some()))
+}
+
+/// The tables of a database with a value that contains a secret, except values that were searched already (by table and
+/// column).
+fn tables_holding(
+    database: &Connection,
+    secrets: &Secrets,
+    is_searched: &dyn Fn(&str, &str, &[u8]) -> bool,
+) -> Result<Vec<String>, StoreError> {
     let names: Vec<String> = {
         let mut statement =
             database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT NULL")?;
         statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
     };
     let mut found = Vec::new();
-    for name in names.into_iter().filter(|name| !but.contains(&name.as_str())) {
+    for name in names {
         // A virtual table has no values; its shadow tables do.
         let Ok(mut statement) = database.prepare(&format!("SELECT * FROM \"{name}\"")) else { continue };
-        let columns = statement.column_count();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query([])?;
         let mut holds = false;
         while let Some(row) = rows.next()? {
-            for column in 0..columns {
-                let (ValueRef::Text(value) | ValueRef::Blob(value)) = row.get_ref(column)? else { continue };
+            for (index, column) in columns.iter().enumerate() {
+                let (ValueRef::Text(value) | ValueRef::Blob(value)) = row.get_ref(index)? else { continue };
+                if is_searched(&name, column, value) {
+                    continue;
+                }
                 // A bundle has a header before its frame.
                 holds |= secrets.occur_verbatim_in(value)
                     || memmem::find_iter(value, &ZSTD_MAGIC)
