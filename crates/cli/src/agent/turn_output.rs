@@ -1,7 +1,7 @@
 //! Prints a turn to a terminal or a pipe, or as JSON lines.
 //!
-//! The model's text goes to standard output as it arrives; everything else goes to standard error, so that a pipe gets
-//! only the answer. With `--json`, standard output has one event per line.
+//! The model's text goes to standard output as it arrives, rendered on a terminal with colours; everything else goes to
+//! standard error, so that a pipe gets only the answer. With `--json`, standard output has one event per line.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -18,7 +18,9 @@ use crate::context::Context;
 use crate::ui::bytes::{count, counted};
 use crate::ui::cancellable_output::CancellableOutput;
 use crate::ui::json;
+use crate::ui::markdown::{MarkdownStream, MarkerStyle, RenderOptions};
 use crate::ui::sanitize::{LineBreaks, sanitize};
+use crate::ui::screen::Screen;
 use crate::ui::style::stderr_choice;
 
 /// How many lines of a tool's result are shown.
@@ -31,6 +33,8 @@ pub(crate) struct TurnOutput<'context> {
     cancel: Cancel,
     /// The unfinished line on the screen, if any, so that the next output starts on a new line.
     open_line: OpenLine,
+    /// The answer on a terminal; `None` where its source is printed.
+    markdown: Option<MarkdownStream>,
     /// Whether standard error is a terminal.
     seen: bool,
     /// Whether a call was denied because the session is not interactive.
@@ -63,6 +67,7 @@ impl<'context> TurnOutput<'context> {
             location,
             cancel: cancel.clone(),
             open_line: OpenLine::LineStart,
+            markdown: is_rendered(context).then(MarkdownStream::default),
             seen,
             refused: false,
             broken: false,
@@ -154,6 +159,18 @@ impl<'context> TurnOutput<'context> {
     fn text(&mut self, text: &str) -> io::Result<()> {
         if self.open_line != OpenLine::Text {
             self.fresh_line()?;
+        }
+        let screen = Screen::detect();
+        if let (Some(markdown), Screen::Terminal { columns, rows }) = (&mut self.markdown, screen) {
+            let columns = screen.text_columns().min(columns.saturating_sub(1)).max(1);
+            let styles = &self.context.styles;
+            let options = RenderOptions { columns, styles, marks: MarkerStyle::Styled };
+            let written = markdown.push(text, rows, options);
+            if !written.is_empty() {
+                CancellableOutput::stdout(&self.cancel).write_all(written.as_bytes())?;
+                self.open_line = OpenLine::Text;
+            }
+            return Ok(());
         }
         // Each piece is safe on its own: a control sequence is always neutralised at its first character.
         CancellableOutput::stdout(&self.cancel).write_all(sanitize(text, LineBreaks::Keep).as_bytes())?;
@@ -280,7 +297,11 @@ impl<'context> TurnOutput<'context> {
     fn fresh_line(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.open_line, OpenLine::LineStart) {
             OpenLine::LineStart => Ok(()),
-            OpenLine::Text => CancellableOutput::stdout(&self.cancel).write_all(b"\n"),
+            OpenLine::Text => {
+                let in_line = self.markdown.as_mut().is_none_or(MarkdownStream::finish);
+                let end: &[u8] = if in_line { b"\n" } else { b"" };
+                CancellableOutput::stdout(&self.cancel).write_all(end)
+            }
             OpenLine::Status => self.report(format_args!("{CLEAR_LINE}")),
             OpenLine::Thinking | OpenLine::Progress => self.report(format_args!("\n")),
         }
@@ -309,6 +330,17 @@ impl TurnObserver for TurnOutput<'_> {
         }
         decision
     }
+}
+
+/// Code is not broken into lines that are shorter than this.
+const MIN_RENDERED_COLUMNS: usize = 20;
+
+/// Whether answers are rendered: on a terminal that shows styles and takes everything that is printed.
+fn is_rendered(context: &Context) -> bool {
+    context.screen.columns().is_some_and(|columns| columns >= MIN_RENDERED_COLUMNS)
+        && io::stderr().is_terminal()
+        && !context.general.json
+        && context.colours() != anstream::ColorChoice::Never
 }
 
 /// Progress of a tool, such as `Searching: 42 %, 33,600 files`.

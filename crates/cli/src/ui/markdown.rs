@@ -16,6 +16,9 @@ mod blocks;
 mod code;
 mod flow;
 mod grid;
+mod stream;
+
+pub(crate) use stream::MarkdownStream;
 
 use super::label::Label;
 use super::style::Styles;
