@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs an example, which Cargo builds together with the tests.
+/// Runs an example, which `./check` builds, and Cargo too when it tests all targets of this crate.
 fn run(name: &str) -> String {
     let test = std::env::current_exe().expect("this program has a path");
     let folder = test.parent().and_then(|deps| deps.parent()).expect("deps is in the target folder");

@@ -291,7 +291,7 @@ fn exports_cannot_claim_millions_of_entries_with_few_nodes() {
 
 #[test]
 fn one_list_cannot_have_two_encodings() {
-    refused("a list cut at will", "cut", |forgery| {
+    refused("a list cut at will", "chunk boundary", |forgery| {
         let version = forgery.entry("hello");
         let quiet = (0..).map(|number| cell(number, version)).filter(|cell| !cell_ends(cell));
         let cells: Vec<EntryCell> = quiet.take(5).collect();
