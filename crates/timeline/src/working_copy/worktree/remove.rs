@@ -88,7 +88,9 @@ impl FolderSession<'_> {
         let Err(error) = finish_removal(timeline, &record, snapshot, true) else { return Ok(()) };
         Err(match error {
             // The removal was rolled back, so that the worktree remains.
-            FileError::Apply(ApplyError { cause, not_put_back }) if not_put_back.is_empty() => {
+            FileError::Apply(ApplyError { cause, not_put_back })
+                if not_put_back.is_empty() && !token(id).is_in(&path_from_text(record.path())) =>
+            {
                 put(None).map_err(|error| FileError::Unfinished(Box::new(error.into())))?;
                 match cause {
                     Cause::Skipped(skipped) => {
@@ -97,9 +99,16 @@ impl FolderSession<'_> {
                     cause => ApplyError::from(cause).into(),
                 }
             }
+            // The record of the removal stays, and the next command finishes it.
+            FileError::Apply(error) => FileError::Unfinished(Box::new(error.into())),
             error => error,
         })
     }
+}
+
+/// Names the temporary folder of a removal.
+fn token(folder: FolderId) -> Token {
+    Token::new(&format!("close-{}", folder.short())).expect("an id is letters and digits")
 }
 
 /// Deletes the files of a worktree whose removal has begun and forgets it. Other files stay, and a folder that replaced
@@ -121,6 +130,12 @@ fn finish_removal(
         // Opened once and then used by descriptor, since another folder could take the path.
         if opened.has_identity(identity.device, identity.inode) {
             skipped = clear(timeline, record.id, &opened, snapshot, all_or_nothing)?;
+            // Once the worktree is forgotten, nothing would delete the temporary folder. A second attempt does not wait for
+            // what the system never allows.
+            if all_or_nothing && token(record.id).is_in(&path) {
+                let error = std::io::Error::other("the temporary folder could not be deleted");
+                return Err(FileError::Unfinished(Box::new(cannot_open(error))));
+            }
             // Not empty: it stays because of its unrecorded files.
             let _ = fs::remove_dir(&path);
         }
@@ -142,7 +157,7 @@ fn clear(
     let snapshot: Snapshot = load(&queries, snapshot)?;
     let Some(tree) = snapshot.root("").map(|root| root.tree) else { return Ok(Vec::new()) };
     let steps = differences(&queries, Some(tree), None)?;
-    let token = Token::new(&format!("close-{}", folder.short())).expect("an id is letters and digits");
+    let token = token(folder);
     let request = Request { all_or_nothing, ..request(&queries, root, &steps, &token) };
     Ok(apply(&request)?.skipped())
 }
