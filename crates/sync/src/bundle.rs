@@ -12,6 +12,7 @@
 //! machine that made it, such as its row numbers. Bytes from elsewhere are hostile: every length is bounded before memory
 //! is reserved, and a frame that unpacks to more than it declares is refused.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 
 use retake_model::content::{ContentId, Kind};
@@ -118,6 +119,14 @@ impl<'de> Deserialize<'de> for BundleId {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         let hash = blake3::Hash::from_hex(text.as_ref()).map_err(serde::de::Error::custom)?;
         Ok(Self(*hash.as_bytes()))
+    }
+}
+
+impl std::str::FromStr for BundleId {
+    type Err = blake3::HexError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(*blake3::Hash::from_hex(text)?.as_bytes()))
     }
 }
 
@@ -292,6 +301,25 @@ impl<R: Read> BundleReader<R> {
         self.records.read_exact(&mut bytes).map_err(|_| BundleError::Damaged("it ends too early"))?;
         Ok(bytes)
     }
+}
+
+/// The bundle without the named content, which it lists as redacted instead; `None` if it contains none of it. The
+/// operations keep their ids, so that only the name of the bundle changes.
+pub fn redacted(bytes: &[u8], content: &BTreeSet<ContentId>) -> Result<Option<Vec<u8>>, BundleError> {
+    let (header, mut operations) = decode(bytes)?;
+    let mut found = false;
+    for operation in &mut operations {
+        let gone = |object: &mut NewObject| content.contains(&object.id);
+        let removed: Vec<_> = operation.objects.extract_if(.., gone).collect();
+        found |= !removed.is_empty();
+        operation.redacted.extend(removed.into_iter().map(|object| (object.kind, object.id)));
+    }
+    if !found {
+        return Ok(None);
+    }
+    let mut writer = BundleWriter::new(header.thread, header.first, header.previous)?;
+    operations.iter().try_for_each(|operation| writer.add(operation))?;
+    Ok(Some(writer.finish()?))
 }
 
 /// The id of an operation.

@@ -218,7 +218,7 @@ impl Sync<'_> {
         if let Some(base) = base {
             let point = ReplicaPoint { version: base.version, id: Some(base.id), local: Some(base.local) };
             let heads = self.remote.heads(thread, base.number - 1)?;
-            let still_there = heads.first().is_some_and(|head| head.bundle == base.bundle);
+            let still_there = heads.first().is_some_and(|head| head.head == base.id);
             if still_there && replica.has(point)? {
                 let mut heads = heads.into_iter();
                 let agreed = heads.next().map(|head| (head, point));
@@ -359,13 +359,7 @@ impl Sync<'_> {
         let row = reader.thread(thread).map_err(ReplicaError::from)?;
         let found = reader.queries().operation(row.number, head.last).map_err(ReplicaError::from)?;
         let Some(found) = found else { return Ok(()) };
-        let base = Base {
-            number: head.number,
-            bundle: head.bundle,
-            version: head.last,
-            id: head.head,
-            local: found.id,
-        };
+        let base = Base { number: head.number, version: head.last, id: head.head, local: found.id };
         let link = self.links.get(thread);
         Ok(self.links.put(thread, &Link { base: Some(base), ..link })?)
     }

@@ -13,15 +13,11 @@ use retake_model::id::ThreadId;
 use retake_model::operation::Version;
 use serde::{Deserialize, Serialize};
 
-use crate::bundle::BundleId;
-
 /// Where a thread and its remote agreed last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     /// The position of the bundle.
     pub number: u64,
-    /// Its name.
-    pub bundle: BundleId,
     /// The version of its last operation.
     pub version: Version,
     /// The id of that operation on the remote.

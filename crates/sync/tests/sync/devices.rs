@@ -2,11 +2,11 @@
 //!
 //! `RETAKE_SYNC_SEEDS` sets the number of random histories.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
@@ -14,7 +14,10 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_sync::bundle;
 use retake_sync::engine::{Sync, SyncError, SyncReport, SyncState};
 use retake_sync::links::Links;
-use retake_sync::remote::{FolderRemote, ProjectKey, PushOutcome, Remote, RemoteError, RemoteHead};
+use retake_sync::remote::{
+    Feed, FolderRemote, PackHead, ProjectKey, ProjectName, PushOutcome, Remote, RemoteError, RemoteHead,
+    RemoteThread, Seen,
+};
 use retake_timeline::{
     Caller, Command, Goal, InsertPosition, NewThread, ReplicaPoint, Rules, SeededClock, Timeline, Unit,
 };
@@ -141,12 +144,12 @@ fn copy(from: &Path, to: &Path) {
 /// A remote that fails sometimes: before it did anything, or after, when only the answer is lost.
 struct Failing<'remote> {
     inner: &'remote FolderRemote,
-    random: RefCell<Random>,
+    random: Mutex<Random>,
 }
 
 impl Failing<'_> {
     fn fails(&self, one_in: u64) -> Result<(), RemoteError> {
-        if self.random.borrow_mut().below(one_in) > 0 {
+        if self.random.lock().expect("no poison").below(one_in) > 0 {
             return Ok(());
         }
         Err(RemoteError::Unreachable { place: "here".to_owned(), error: std::io::ErrorKind::TimedOut.into() })
@@ -154,8 +157,45 @@ impl Failing<'_> {
 }
 
 impl Remote for Failing<'_> {
-    fn threads(&self) -> Result<Vec<ThreadId>, RemoteError> {
+    fn place(&self) -> String {
+        self.inner.place()
+    }
+
+    fn threads(&self) -> Result<Vec<RemoteThread>, RemoteError> {
         self.inner.threads()
+    }
+
+    fn feed(&self, seen: &Seen, wait: Duration) -> Result<Feed, RemoteError> {
+        self.inner.feed(seen, wait)
+    }
+
+    fn purge(&self, thread: ThreadId) -> Result<(), RemoteError> {
+        self.inner.purge(thread)
+    }
+
+    fn redact(&self, thread: ThreadId, content: &[ContentId]) -> Result<(), RemoteError> {
+        self.inner.redact(thread, content)
+    }
+
+    fn redactions(&self, thread: ThreadId) -> Result<Vec<ContentId>, RemoteError> {
+        self.inner.redactions(thread)
+    }
+
+    fn packs(&self, project: ProjectName, after: u64) -> Result<Vec<PackHead>, RemoteError> {
+        self.inner.packs(project, after)
+    }
+
+    fn pack(&self, project: ProjectName, head: &PackHead) -> Result<Vec<u8>, RemoteError> {
+        self.inner.pack(project, head)
+    }
+
+    fn push_pack(
+        &self,
+        project: ProjectName,
+        head: &PackHead,
+        pack: &[u8],
+    ) -> Result<PushOutcome, RemoteError> {
+        self.inner.push_pack(project, head, pack)
     }
 
     fn heads(&self, thread: ThreadId, after: u64) -> Result<Vec<RemoteHead>, RemoteError> {
@@ -172,7 +212,7 @@ impl Remote for Failing<'_> {
         self.fails(5)?;
         let done = self.inner.push(thread, head, bundle)?;
         // A repeated request must not add it twice.
-        if self.random.borrow_mut().below(5) == 0 {
+        if self.random.lock().expect("no poison").below(5) == 0 {
             assert_eq!(self.inner.push(thread, head, bundle)?, PushOutcome::Moved);
         }
         self.fails(5)?;
@@ -193,8 +233,8 @@ fn history(seed: u64, overwrites: bool) -> End {
     let path = |name: &str| base.path().join(name);
     let mut random = Random(seed);
     let remote_at = path("remote");
-    let remote = FolderRemote::open(&remote_at).expect("a remote");
-    let failing = Failing { inner: &remote, random: RefCell::new(Random(seed + 1)) };
+    let remote = FolderRemote::create_in_folder(&remote_at).expect("a remote");
+    let failing = Failing { inner: &remote, random: Mutex::new(Random(seed + 1)) };
     let count = 2 + random.below(4) as usize;
     let mut devices: Vec<Device> = Vec::new();
     for number in 0..count {
@@ -295,7 +335,7 @@ fn last_write_wins_is_caught() {
 #[test]
 fn private_threads_leave_nothing_on_the_remote() {
     let base = tempfile::tempdir().expect("a temporary folder");
-    let remote = FolderRemote::open(&base.path().join("remote")).expect("a remote");
+    let remote = FolderRemote::create_in_folder(&base.path().join("remote")).expect("a remote");
     fs::create_dir(base.path().join("device")).expect("a folder");
     let device = Device::open(base.path().join("device"), 5);
     let create = |title: &str, private: bool| {
@@ -369,7 +409,7 @@ fn collect(folder: &Path, everything: &mut Vec<Vec<u8>>) {
 #[test]
 fn one_of_many_pushes_at_once_wins() {
     let base: TempDir = tempfile::tempdir().expect("a temporary folder");
-    let remote = FolderRemote::open(base.path()).expect("a remote");
+    let remote = FolderRemote::create_in_folder(base.path()).expect("a remote");
     let thread = ThreadId::from_bytes([3; 16]);
     for number in 1..=20 {
         let outcomes: Vec<PushOutcome> = std::thread::scope(|scope| {

@@ -2,3 +2,4 @@
 
 mod bundles;
 mod devices;
+mod objects;
