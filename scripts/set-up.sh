@@ -45,6 +45,17 @@ need_shells() {
   [ "${#missing[@]}" -eq 0 ] || install_packages "${missing[@]}"
 }
 
+# The hub's tests run on a real Postgres, which scripts/postgres starts for each of them. Debian would also start one at boot.
+need_postgres() {
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && return
+  command -v initdb >/dev/null && return
+  if [ "$(id -u)" -eq 0 ] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    mkdir -p /etc/postgresql-common
+    echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
+  fi
+  install_packages postgresql
+}
+
 # The studio's tests need a real browser. Browser and driver must be of the same release.
 need_browser() {
   command -v chromium >/dev/null && command -v chromedriver >/dev/null && return

@@ -12,3 +12,4 @@ pub mod bundle;
 pub mod engine;
 pub mod links;
 pub mod remote;
+pub mod wire;

@@ -4,14 +4,17 @@
 //!   program, sandbox    the real `retake` program with a store and a folder of its own
 //!   interrupted_move    a store in which a move of files was killed
 //!   fault_server        a model server that fails on purpose
+//!   postgres            a real Postgres server on a socket of its own
 //!   projection          random histories, and the rules that requests made from them keep
 //! ```
 
 pub mod fault_server;
 pub mod interrupted_move;
+mod postgres;
 mod program;
 pub mod projection;
 mod sandbox;
 
+pub use postgres::PostgresServer;
 pub use program::{ProgramError, find as find_program, program};
 pub use sandbox::{Output, Sandbox, free_port};

@@ -37,6 +37,11 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// The objects below a folder, which has to exist.
+    pub fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
     fn failed(&self, error: io::Error) -> RemoteError {
         let place = self.place();
         match error.kind() {

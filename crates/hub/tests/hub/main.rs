@@ -1,0 +1,5 @@
+//! Tests of the hub: every subject on both databases, and the server over HTTP.
+
+mod conformance;
+mod equipment;
+mod sharing;
