@@ -21,7 +21,7 @@ use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
 use retake_model::operation::Actor;
-use retake_model::projection::Dialect;
+use retake_model::projection::{Body, Dialect};
 use retake_testing::fault_server::{FaultServer, Script, ScriptStep, ScriptedAnswer, events, text_answer};
 use retake_timeline::{Caller, Command, InsertPosition, NewEntry, NewThread, Rules, Timeline, WorkingCopy};
 use retake_workspace::snapshot::Workspace;
@@ -73,7 +73,7 @@ fn overhead(pace: Option<Duration>) -> Result<(), Box<dyn Error>> {
         let thread = place.new_thread()?;
         let began = Instant::now();
         if round % 2 == 0 {
-            client.call(&endpoint, &body, &Cancel::new(), &mut |_| ())?;
+            client.call(&endpoint, &Body::from(body.clone()), &Cancel::new(), &mut |_| ())?;
             bare.push(began.elapsed());
         } else {
             place.turn(thread)?;

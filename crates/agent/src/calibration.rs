@@ -9,9 +9,12 @@
 //!
 //! Reasoning is part of an answer's tokens, but counts again only where it is sent again.
 
+use std::borrow::Borrow;
+use std::sync::Arc;
+
 use retake_model::entry::{Block, EntryVersion, Usage};
 use retake_model::id::EntryId;
-use retake_model::projection::{Wire, converse, message_tokens, usual_picture_tokens};
+use retake_model::projection::{Message, Wire, converse, message_tokens, usual_picture_tokens};
 
 /// The field of an answer with the estimate for its request.
 pub(crate) const ESTIMATE: &str = "estimated_tokens";
@@ -40,21 +43,27 @@ pub(crate) struct Calibration {
 
 impl Calibration {
     /// Reads the counts of the model's last answer, if there are any.
-    pub(crate) fn of(entries: &[(EntryId, EntryVersion)], model: &str, wire: Option<Wire>) -> Option<Self> {
+    pub(crate) fn of<E: Borrow<EntryVersion>>(
+        entries: &[(EntryId, E)],
+        model: &str,
+        wire: Option<Wire>,
+    ) -> Option<Self> {
         let is_counted = |entry: &EntryVersion| {
             entry.usage.is_some()
                 && entry.extra.contains_key(ESTIMATE)
                 && entry.model.as_deref() == Some(model)
         };
-        let at = entries.iter().rposition(|(_, entry)| is_counted(entry))?;
-        let (_, entry) = &entries[at];
+        let at = entries.iter().rposition(|(_, entry)| is_counted(entry.borrow()))?;
+        let entry: &EntryVersion = entries[at].1.borrow();
         let usage = entry.usage.as_ref()?;
         let counted = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
         let estimated: u64 = entry.extra.get(ESTIMATE)?.as_str().parse().ok()?;
         let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
-        let continues = entries[at + 1..].iter().all(|(_, entry)| entry.blocks.iter().all(is_result));
+        let continues =
+            entries[at + 1..].iter().all(|(_, entry)| entry.borrow().blocks.iter().all(is_result));
         let messages = converse(&entries[at..=at]).messages;
-        let tokens = |message| message_tokens(message, &|media, _| usual_picture_tokens(media));
+        let tokens =
+            |message: &Arc<Message>| message_tokens(message, &|media, _| usual_picture_tokens(media));
         let answer_estimate = messages.iter().map(tokens).sum();
         let output = Output::of(entry, usage).counted_again(answer_estimate, continues, wire);
         let answer = output.map_or((0, 0), |output| (output, answer_estimate));

@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use retake_model::content::ContentId;
 use retake_model::entry::PDF;
 use retake_model::projection::{
-    self, Ask, Conversation, Thinking, ThinkingField, Thoughts, ToolSpec, Wire, document_limit,
+    Ask, Body, Conversation, Remembered, Thinking, ThinkingField, Thoughts, ToolSpec, Wire, document_limit,
 };
 use retake_model::settings::{Effort, Settings};
-use serde_json::Value;
 
 use crate::cancel::Cancel;
 use crate::provider::catalog::{Limits, limits};
@@ -37,6 +36,14 @@ pub enum ModelBackend {
         /// The client.
         client: Client,
     },
+}
+
+/// What a request has around its conversation.
+pub(crate) struct RequestOptions<'a> {
+    pub(crate) system: &'a str,
+    pub(crate) tools: &'a [ToolSpec],
+    pub(crate) settings: &'a Settings,
+    pub(crate) thoughts: Thoughts,
 }
 
 /// Why an attachment cannot be sent to a model.
@@ -180,17 +187,15 @@ impl ModelBackend {
         }
     }
 
-    /// Builds the body of a request.
+    /// Builds the body of a request; none for the offline assistant.
     pub(crate) fn body(
         &self,
+        remembered: &mut Remembered,
         conversation: &Conversation,
-        system: &str,
-        tools: &[ToolSpec],
-        settings: &Settings,
-        thoughts: Thoughts,
+        &RequestOptions { system, tools, settings, thoughts }: &RequestOptions<'_>,
         pictures: &dyn Fn(ContentId) -> Option<Vec<u8>>,
-    ) -> Value {
-        let Self::Remote { endpoint, .. } = self else { return Value::Null };
+    ) -> Option<Body> {
+        let Self::Remote { endpoint, .. } = self else { return None };
         let ask = Ask {
             wire: endpoint.wire,
             dialect: endpoint.dialect,
@@ -204,7 +209,7 @@ impl ModelBackend {
             thinking: self.thinking(settings),
             thoughts,
         };
-        projection::request(conversation, &ask, pictures)
+        Some(remembered.request(conversation, &ask, pictures))
     }
 
     /// Streams an answer.
@@ -220,7 +225,10 @@ impl ModelBackend {
                     OfflineRequest { conversation: &request.conversation, attempt: request.attempt - 1 };
                 offline::answer(&offline_request, cancel, on)
             }
-            Self::Remote { endpoint, client, .. } => client.call(endpoint, &request.body, cancel, on),
+            Self::Remote { endpoint, client, .. } => {
+                let body = request.body.as_ref().expect("requests of a remote model have a body");
+                client.call(endpoint, body, cancel, on)
+            }
         }
     }
 }

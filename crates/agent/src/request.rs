@@ -1,27 +1,23 @@
 //! Builds model requests: the entries, the system prompt, and the tools.
 //!
 //! Reads the conversation from its end and only as far as the model window allows, so that long threads start
-//! a turn as fast as short ones.
+//! a turn as fast as short ones. What the last request of the take sent is remembered: only entries that changed since
+//! are read, converted and encoded again.
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::projection::{
-    Conversation, Thoughts, ToolSpec, Wire, converse, estimate_tokens, message_tokens, picture_tokens,
-    request_prefix, usual_picture_tokens,
+    Body, Conversation, Remembered, Thoughts, ToolSpec, Wire, converse, estimate_tokens, picture_tokens,
+    usual_picture_tokens,
 };
 use retake_model::settings::Settings;
-use retake_model::take::Take;
-use retake_timeline::{Reader, read_picture};
-use serde_json::Value;
+use retake_timeline::{ReadError, TooLarge, read_picture};
 
 use crate::calibration::{Calibration, MOST_OFF};
-use crate::model_backend::ModelBackend;
+use crate::model_backend::{ModelBackend, RequestOptions};
 use crate::prompt;
 use crate::tools;
 use crate::turn::{AgentRuntime, TurnError};
-
-/// Entries per read.
-const PAGE: u64 = 200;
 
 /// The output limit of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +44,8 @@ impl OutputLimit {
 pub(crate) struct Request {
     /// The conversation.
     pub(crate) conversation: Conversation,
-    /// The body for a provider; null for the offline assistant.
-    pub(crate) body: Value,
+    /// The body for a provider; none for the offline assistant.
+    pub(crate) body: Option<Body>,
     /// Estimated tokens.
     pub(crate) tokens: u64,
     /// Estimated tokens from bytes alone.
@@ -92,25 +88,33 @@ impl Request {
                 .sum::<u64>();
         let room =
             runtime.window.saturating_sub(around).saturating_sub(u64::from(reserve(runtime, &settings)));
-        let (entries, size) = newest(&reader, thread, &take, room, runtime)?;
-        let conversation = converse(&entries);
+        let most_bytes = usize::try_from(room.saturating_mul(MOST_OFF * 4)).unwrap_or(usize::MAX);
+        let mut sent = reader
+            .conversation(thread, &take, most_bytes)
+            .map_err(ReadError::from)?
+            .map_err(|TooLarge { bytes }| too_long(bytes as u64 / 4, runtime))?;
+        let size = sent.bytes() as u64 / 4;
+        let (remembered, entries) = sent.parts();
+        let conversation = remembered.converse(entries);
         let wire = runtime.backend.wire();
         let picture = |id| read_picture(&reader, id).ok().flatten();
         let picture_size = |media: &str, id| match wire.zip(picture(id)) {
             Some((wire, bytes)) => picture_tokens(wire, media, &bytes),
             None => usual_picture_tokens(media),
         };
-        let message_size = |message| message_tokens(message, &picture_size);
-        let estimate = around + conversation.messages.iter().map(message_size).sum::<u64>();
-        let calibration = Calibration::of(&entries, runtime.backend.model(), wire);
+        let estimate = around + remembered.tokens(&conversation, &picture_size);
+        let calibration = Calibration::of(entries, runtime.backend.model(), wire);
         let tokens = calibration.map_or(estimate, |calibration| calibration.apply(estimate));
         // Without a count of the provider, the size also covers encrypted thoughts, which have no text.
         let needed = if calibration.is_some() { tokens } else { around.saturating_add(size) };
         if needed > around.saturating_add(room) {
+            runtime.timeline.remember(sent);
             return Err(too_long(needed, runtime));
         }
-        let body = runtime.backend.body(&conversation, &system, &tools, &settings, thoughts, &picture);
-        let prefix = wire.filter(|wire| *wire == Wire::Anthropic).and_then(|_| request_prefix(&body));
+        let around = RequestOptions { system: &system, tools: &tools, settings: &settings, thoughts };
+        let body = runtime.backend.body(remembered, &conversation, &around, &picture);
+        runtime.timeline.remember(sent);
+        let prefix = body.as_ref().and_then(Body::prefix).map(ToOwned::to_owned);
         let omitted = wire.filter(|_| thoughts == Thoughts::Omitted);
         Ok(Self { conversation, body, tokens, estimate, attempt, trail: Trail { prefix, omitted } })
     }
@@ -120,7 +124,8 @@ impl Request {
         let now = runtime.timeline.now();
         let entry = EntryVersion::from_text("User", text, now);
         let conversation = converse(&[(EntryId::generate(&mut runtime.timeline.fresh()), entry)]);
-        let body = runtime.backend.body(&conversation, system, &[], settings, Thoughts::Omitted, &|_| None);
+        let around = RequestOptions { system, tools: &[], settings, thoughts: Thoughts::Omitted };
+        let body = runtime.backend.body(&mut Remembered::default(), &conversation, &around, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
         Self { conversation, body, tokens, estimate: tokens, attempt: 1, trail: Trail::default() }
     }
@@ -143,30 +148,4 @@ fn reserve(runtime: &AgentRuntime, settings: &Settings) -> u32 {
 
 fn too_long(tokens: u64, runtime: &AgentRuntime) -> TurnError {
     TurnError::TooLong { tokens, window: runtime.window, model: runtime.backend.model().to_owned() }
-}
-
-/// All entries and an estimate of their tokens, unless they cannot fit whatever the provider counts.
-fn newest(
-    reader: &Reader<'_>,
-    thread: ThreadId,
-    take: &Take,
-    room: u64,
-    runtime: &AgentRuntime,
-) -> Result<(Vec<(EntryId, EntryVersion)>, u64), TurnError> {
-    let mut found: Vec<(EntryId, EntryVersion)> = Vec::new();
-    let mut tokens = 0;
-    let mut end = take.entries.len();
-    while end > 0 {
-        let start = end.saturating_sub(PAGE);
-        for view in reader.entries(thread, take).page(start..end)?.into_iter().rev() {
-            tokens += view.entry.size() as u64 / 4;
-            found.push((view.id, view.entry));
-        }
-        if tokens > room.saturating_mul(MOST_OFF) {
-            return Err(too_long(tokens, runtime));
-        }
-        end = start;
-    }
-    found.reverse();
-    Ok((found, tokens))
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use retake_model::id::{TakeId, ThreadId, TurnId};
+use retake_model::projection::Body;
 use retake_model::time::Timestamp;
 use retake_store::runtime::{NewTraceRecord, RuntimeDatabase};
 use retake_timeline::StoreError;
@@ -68,9 +69,10 @@ impl TraceRecord<'_> {
                 let facts = json!({
                     "provider": backend.provider(), "model": backend.model(), "tokens": request.tokens,
                 });
-                let body = match &request.body {
-                    Value::Null => String::new(),
-                    body => backend.redact(&body.to_string()).into_owned(),
+                let body = request.body.as_ref().map(Body::to_json).unwrap_or_default();
+                let body = match backend.redact(&body) {
+                    Cow::Borrowed(_) => body,
+                    Cow::Owned(redacted) => redacted,
                 };
                 ("request", facts, body.into())
             }

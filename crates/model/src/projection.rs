@@ -24,18 +24,24 @@
 //! to everything before them, they go back only after exactly that (`binding`). Blocks of unknown types are
 //! omitted.
 //!
+//! **The memory.** A turn begins with nearly the same entries as the one before. [`Remembered`] keeps their messages,
+//! encoded, and continues after the last one that is still the same; the result is that of [`converse`] and [`request`],
+//! to the byte.
+//!
 //! **The prefix.** A message never depends on later entries, except for the last two: the current answer and
 //! the reply to its calls. So the provider's cache stays valid while entries are appended, and
 //! [`uncached_tokens`] computes the cost of an edit.
 
 mod anthropic;
 mod binding;
+mod body;
 mod chat;
 mod converse;
 mod cost;
 mod gemini;
 mod names;
 mod pictures;
+mod remembered;
 mod request;
 mod responses;
 pub mod rules;
@@ -44,13 +50,17 @@ mod seal;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 pub use binding::{REQUEST_PREFIX, THOUGHTS_OMITTED, request_prefix};
+pub use body::Body;
 pub use converse::{NO_RESULT, converse};
 pub use cost::{estimate_tokens, message_tokens, shared_prefix, uncached_tokens};
 pub use names::tool_name;
 pub use pictures::{picture_tokens, usual_picture_tokens};
+pub use remembered::Remembered;
 pub use request::{
     Ask, Dialect, EffortWords, Thinking, ThinkingField, Thoughts, ToolSpec, document_limit, request,
 };
@@ -62,8 +72,8 @@ use crate::id::EntryId;
 /// A conversation in a form that every provider accepts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
-    /// The messages; speakers alternate.
-    pub messages: Vec<Message>,
+    /// The messages; speakers alternate. Conversations of one memory share those that are the same.
+    pub messages: Vec<Arc<Message>>,
 }
 
 /// Consecutive content of one speaker.

@@ -33,6 +33,7 @@ use retake_model::id::{RequestId, TakeId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_store::{OpenError, Store, ThreadList};
 
+use crate::read::sent::SentConversations;
 use crate::read::turns::index::TurnCache;
 
 pub use clock::{Clock, SeededClock, SystemClock};
@@ -60,6 +61,7 @@ pub use read::reader::Reader;
 pub use read::reset_summary::ResetSummary;
 pub use read::revisions::{FOLDER, NamedFiles, RevisionError, RevisionResolver, SnapshotFolder};
 pub use read::search::{FoundEntries, FoundEntry};
+pub use read::sent::{SentConversation, TooLarge};
 pub use read::settings::SettingsReader;
 pub use read::tail::{LogEvent, Tail, ThreadChange};
 pub use read::thread_locations::ThreadLocations;
@@ -105,6 +107,7 @@ pub struct Timeline {
     emptied: Arc<Mutex<Vec<PathReport>>>,
     listing: Arc<Mutex<ThreadList>>,
     turns: Arc<TurnCache>,
+    sent: Arc<SentConversations>,
 }
 
 /// Rules of the history.
@@ -170,6 +173,7 @@ impl Timeline {
             emptied: Arc::default(),
             listing: Arc::default(),
             turns: Arc::default(),
+            sent: Arc::default(),
         })
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod reader;
 pub(crate) mod reset_summary;
 pub(crate) mod revisions;
 pub(crate) mod search;
+pub(crate) mod sent;
 pub(crate) mod settings;
 pub(crate) mod tail;
 pub(crate) mod thread_locations;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::Response;
 use reqwest::header::HeaderValue;
 use reqwest::redirect::Policy;
+use retake_model::projection::Body;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout};
 
@@ -81,7 +82,7 @@ impl Client {
     pub fn call(
         &self,
         endpoint: &Endpoint,
-        body: &serde_json::Value,
+        body: &Body,
         cancel: &Cancel,
         on: &mut dyn FnMut(Delta),
     ) -> Result<Answer, CallError> {
@@ -194,7 +195,7 @@ async fn stream(
     (connector, signing): (&reqwest::Client, &reqwest::Client),
     endpoint: &Endpoint,
     mut target: Target,
-    body: &serde_json::Value,
+    body: &Body,
     decoder: &mut Decoder,
     on: &mut dyn FnMut(Delta),
 ) -> Result<(), CallError> {

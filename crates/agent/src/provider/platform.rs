@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use reqwest::header::HeaderMap;
+use retake_model::projection::Body;
 use serde_json::Value;
 
 use super::Wire;
@@ -68,20 +69,19 @@ impl Platform {
     }
 
     /// The body in the platform's format. Platforms without beta headers take betas in the body.
-    pub(super) fn body(self, wire: Wire, body: &Value, headers: &mut HeaderMap) -> String {
+    pub(super) fn body(self, wire: Wire, body: &Body, headers: &mut HeaderMap) -> String {
         let version = match (self, wire) {
             (Self::Bedrock, _) => "bedrock-2023-05-31",
             (Self::Vertex, Wire::Anthropic) => "vertex-2023-10-16",
-            _ => return body.to_string(),
+            _ => return body.to_json(),
         };
         let mut body = body.clone();
-        let Some(fields) = body.as_object_mut() else { return body.to_string() };
         // The model is in the URL.
-        fields.retain(|field, _| field != "model");
-        fields.insert("anthropic_version".to_owned(), version.into());
+        body.remove("model");
+        body.set("anthropic_version", version.into());
         if self == Self::Bedrock {
             // The URL also selects streaming, and unknown fields are refused.
-            fields.retain(|field, _| field != "stream");
+            body.remove("stream");
             let betas: Vec<Value> = headers
                 .get_all("anthropic-beta")
                 .iter()
@@ -90,11 +90,11 @@ impl Platform {
                 .map(|beta| beta.trim().into())
                 .collect();
             if !betas.is_empty() {
-                fields.insert("anthropic_beta".to_owned(), betas.into());
+                body.set("anthropic_beta", betas.into());
             }
             headers.remove("anthropic-beta");
         }
-        body.to_string()
+        body.to_json()
     }
 
     /// The value of the `Accept` header.
@@ -168,7 +168,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-beta", "one, two".parse().expect("a value"));
         let sent = |platform: Platform, headers: &mut HeaderMap| -> Value {
-            serde_json::from_str(&platform.body(Wire::Anthropic, &body, headers)).expect("JSON")
+            serde_json::from_str(&platform.body(Wire::Anthropic, &body.clone().into(), headers))
+                .expect("JSON")
         };
         assert_eq!(sent(Platform::Direct, &mut headers), body);
         assert_eq!(

@@ -145,7 +145,7 @@ impl Driver<'_> {
         let kept = self.session.record.state.take().is_some() || partial;
         let asked = match received {
             CallOutcome::Answer(mut answer) => {
-                let limit = stops::output_limit(&request.body);
+                let limit = request.body.as_ref().and_then(stops::output_limit);
                 stops::mark_cut_call(&mut answer, limit);
                 self.record_answer((entry, request), &answer, limit)?;
                 RequestOutcome::Done

@@ -14,7 +14,7 @@
 use retake_model::agent::{Fault, FaultOrigin};
 use retake_model::entry::{Block, Fields};
 use retake_model::json::Json;
-use serde_json::Value;
+use retake_model::projection::Body;
 
 use crate::provider::{Answer, BROKEN_INPUT, Stop, broken_input};
 
@@ -84,10 +84,10 @@ impl CallFailures {
 }
 
 /// The output limit of a request, under the name that its wire uses.
-pub(super) fn output_limit(body: &Value) -> Option<u64> {
+pub(super) fn output_limit(body: &Body) -> Option<u64> {
     let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
-    let limit = names.iter().find_map(|name| body.get(name));
-    limit.or_else(|| body.get("generationConfig")?.get("maxOutputTokens"))?.as_u64()
+    let limit = names.iter().find_map(|name| body.field(name));
+    limit.or_else(|| body.field("generationConfig")?.get("maxOutputTokens"))?.as_u64()
 }
 
 /// Marks a call that was cut off at the limit, so that the model and the user see why it did not run.
@@ -190,11 +190,13 @@ fn fault(message: String, retryable: bool) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn the_output_limit_is_detected_on_every_wire() {
-        let check = |body: Value, limit: Option<u64>| assert_eq!(output_limit(&body), limit, "{body}");
+        let check = |body: Value, limit: Option<u64>| {
+            assert_eq!(output_limit(&Body::from(body.clone())), limit, "{body}");
+        };
         check(json!({"max_tokens": 7}), Some(7));
         check(json!({"max_completion_tokens": 7}), Some(7));
         check(json!({"max_output_tokens": 7}), Some(7));

@@ -37,7 +37,7 @@ fn endpoint(wire: Wire, url: &str) -> Endpoint {
 }
 
 fn ask(client: &Client, endpoint: &Endpoint) -> Result<Answer, CallError> {
-    client.call(endpoint, &json!({"stream": true}), &Cancel::new(), &mut |_| {})
+    client.call(endpoint, &json!({"stream": true}).into(), &Cancel::new(), &mut |_| {})
 }
 
 fn one(wire: Wire, script: Script) -> Result<Answer, CallError> {
@@ -64,7 +64,8 @@ fn every_wire_streams_and_sends_its_key_where_it_belongs() {
             let mut deltas = Vec::new();
             let body = json!({"model": "scripted-1", "stream": true});
             let endpoint = endpoint(wire, &server.url());
-            let answer = client.call(&endpoint, &body, &Cancel::new(), &mut |delta| deltas.push(delta));
+            let answer =
+                client.call(&endpoint, &body.clone().into(), &Cancel::new(), &mut |delta| deltas.push(delta));
             assert_eq!(answer.expect("an answer").blocks, scripted.blocks, "{wire:?}");
             assert!(matches!(
                 deltas.iter().find(|delta| matches!(delta, Delta::CallStarted { .. })),
@@ -203,7 +204,7 @@ fn an_interrupt_closes_the_connection_at_once() {
             other.set();
             Instant::now()
         });
-        let error = client.call(&endpoint, &json!({}), &cancel, &mut |_| {}).expect_err("interrupted");
+        let error = client.call(&endpoint, &json!({}).into(), &cancel, &mut |_| {}).expect_err("interrupted");
         let late = setter.join().expect("the thread only sets it").elapsed();
         assert_eq!(error.fault, Fault::Interrupted);
         assert!(!error.retryable);
@@ -214,7 +215,7 @@ fn an_interrupt_closes_the_connection_at_once() {
             assert!(started.elapsed() < Duration::from_secs(2), "the server still writes");
             std::thread::sleep(Duration::from_millis(5));
         }
-        let error = client.call(&endpoint, &json!({}), &cancel, &mut |_| {}).expect_err("still set");
+        let error = client.call(&endpoint, &json!({}).into(), &cancel, &mut |_| {}).expect_err("still set");
         assert_eq!(error.fault, Fault::Interrupted);
     }
 }
@@ -260,11 +261,12 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_with_the_content_received()
             let before = server.requests().len() as u64;
             let (_, planned) = chaos(before, 60, wire, &scripted);
             let mut shown = String::new();
-            let answered = client.call(&endpoint, &json!({"seed": seed}), &Cancel::new(), &mut |delta| {
-                if let Delta::Text(piece) = delta {
-                    shown.push_str(&piece);
-                }
-            });
+            let answered =
+                client.call(&endpoint, &json!({"seed": seed}).into(), &Cancel::new(), &mut |delta| {
+                    if let Delta::Text(piece) = delta {
+                        shown.push_str(&piece);
+                    }
+                });
             let received = match &answered {
                 Ok(answer) => text(answer),
                 Err(error) => text(&error.partial),

@@ -47,7 +47,7 @@ fn endpoint(
 
 fn call(endpoint: &Endpoint) -> Result<Answer, CallError> {
     let body = json!({"model": endpoint.model, "max_tokens": 5, "stream": true, "messages": []});
-    Client::new().expect("a client").call(endpoint, &body, &Cancel::new(), &mut |_| {})
+    Client::new().expect("a client").call(endpoint, &body.clone().into(), &Cancel::new(), &mut |_| {})
 }
 
 fn text(answer: &Answer) -> String {

@@ -16,6 +16,7 @@ use crate::settings::Effort;
 /// to which the provider has cached.
 const MARKED_MESSAGES: usize = 2;
 
+/// Everything of a request but its messages.
 pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
     let mut body = json!({"model": ask.model, "max_tokens": ask.max_tokens.max(1), "stream": true});
     if !ask.system.trim().is_empty() {
@@ -29,12 +30,9 @@ pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
             body["tool_choice"] = json!({"type": "none"});
         }
     }
-    let thinking = thinking(source, ask);
-    let thoughts = ask.thoughts == Thoughts::Accepted
-        && thinking.as_ref().is_some_and(|thinking| thinking["type"] != "disabled");
-    body["messages"] = messages(source, ask, &body, thoughts).into();
+    body["messages"] = json!([]);
     mark_all(&mut body, ask);
-    match thinking {
+    match thinking(source, ask) {
         Some(thinking) => {
             // Sampling cannot be combined with thinking.
             let samples = thinking["type"] == "disabled";
@@ -65,35 +63,52 @@ fn sample(body: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// The messages, with the thoughts that are still in their original place.
-fn messages(source: &EncoderInput<'_>, ask: &Ask<'_>, before: &Value, thoughts: bool) -> Vec<Value> {
-    let field = |name: &str| before.get(name).unwrap_or(&Value::Null);
-    let mut prefix = Prefix::new(ask.model, field("system"), field("tools"));
-    // Models with a thinking budget require the thought at the start of the turn, and bind none.
-    let is_bound =
-        ask.dialect.bound_thoughts && matches!(ask.dialect.thinking, ThinkingField::Adaptive { .. });
-    let mut messages = Vec::with_capacity(source.messages.len());
-    for message in source.messages {
-        let digest = (is_bound && thoughts && has_thoughts(message)).then(|| prefix.digest());
+/// Encodes messages in order, with the thoughts that are still in their original place.
+#[derive(Clone, Debug)]
+pub(super) struct Encoder {
+    /// The digest of everything before the next message.
+    prefix: Prefix,
+    /// Whether thoughts are sent at all.
+    thoughts: bool,
+}
+
+impl Encoder {
+    /// An encoder for the messages of a request with this body.
+    pub(super) fn new(source: &EncoderInput<'_>, ask: &Ask<'_>, body: &Value) -> Self {
+        let field = |name: &str| body.get(name).unwrap_or(&Value::Null);
+        let thinks = thinking(source, ask).is_some_and(|thinking| thinking["type"] != "disabled");
+        Self {
+            prefix: Prefix::new(ask.model, field("system"), field("tools")),
+            thoughts: ask.thoughts == Thoughts::Accepted && thinks,
+        }
+    }
+
+    /// Whether thoughts are sent, and the digest of everything so far.
+    pub(super) fn state(&self) -> (bool, String) {
+        (self.thoughts, self.prefix.digest())
+    }
+
+    pub(super) fn message(&mut self, message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
+        // Models with a thinking budget require the thought at the start of the turn, and bind none.
+        let is_bound =
+            ask.dialect.bound_thoughts && matches!(ask.dialect.thinking, ThinkingField::Adaptive { .. });
+        let digest = (is_bound && self.thoughts && has_thoughts(message)).then(|| self.prefix.digest());
         let accepted = |part: &Part| {
             let bound_to =
                 || if let Part::Thinking { seal, .. } = part { seal.prefix.as_deref() } else { None };
-            thoughts && (!is_bound || bound_to() == digest.as_deref())
+            self.thoughts && (!is_bound || bound_to() == digest.as_deref())
         };
         let message = encoded(message, source, ask, &accepted);
-        if is_bound {
-            prefix.push(&message);
-        }
-        messages.push(message);
+        self.prefix.push(&message);
+        message
     }
-    messages
 }
 
 fn has_thoughts(message: &Message) -> bool {
     message.parts.iter().any(|part| matches!(part, Part::Thinking { .. }))
 }
 
-/// Adds the cache markers.
+/// Adds the cache markers before the messages.
 fn mark_all(body: &mut Value, ask: &Ask<'_>) {
     if let Some(system) = body.get_mut("system") {
         mark(&mut system[0], ask);
@@ -102,13 +117,24 @@ fn mark_all(body: &mut Value, ask: &Ask<'_>) {
     if let Some(last) = last_tool {
         mark(last, ask);
     }
-    let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
-    let users = messages.rev().filter(|message| message["role"] == "user");
-    for message in users.take(MARKED_MESSAGES) {
+}
+
+/// The messages that have a cache marker, as they are then encoded.
+pub(super) fn marked(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Vec<(usize, Value)> {
+    if !ask.dialect.cache_markers {
+        return Vec::new();
+    }
+    let users =
+        source.messages.iter().enumerate().rev().filter(|(_, message)| message.speaker == Speaker::User);
+    let marked = users.take(MARKED_MESSAGES).map(|(place, message)| {
+        // A message of the user has no thoughts.
+        let mut message = encoded(message, source, ask, &|_| false);
         if let Some(last) = message["content"].as_array_mut().and_then(|content| content.last_mut()) {
             mark(last, ask);
         }
-    }
+        (place, message)
+    });
+    marked.collect()
 }
 
 fn mark(block: &mut Value, ask: &Ask<'_>) {

@@ -33,6 +33,7 @@ pub const REQUEST_PREFIX: &str = "request_prefix";
 pub const THOUGHTS_OMITTED: &str = "thoughts_omitted";
 
 /// Computes the digest of a request, message by message.
+#[derive(Clone, Debug)]
 pub(super) struct Prefix(blake3::Hasher);
 
 impl Prefix {

@@ -12,17 +12,11 @@ use super::seal::{Seal, Token, Wire};
 use super::{Message, Part, Speaker};
 use crate::settings::Effort;
 
+/// Everything of a request but its messages, except for the system prompt, which is one.
 pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
-    let mut messages = Vec::with_capacity(source.messages.len() + 1);
+    let mut messages = Vec::new();
     if !ask.system.trim().is_empty() {
         messages.push(json!({"role": "system", "content": ask.system}));
-    }
-    let ids = CallIds::new(source, ask);
-    for message in source.messages {
-        match message.speaker {
-            Speaker::User => messages.extend(of_user(message, source, ask, &ids)),
-            Speaker::Assistant => messages.push(of_assistant(message, ask, &ids)),
-        }
     }
     let mut body = json!({"model": ask.model, "messages": messages, "stream": true});
     if ask.dialect.stream_usage {
@@ -81,17 +75,43 @@ fn think(body: &mut Value, ask: &Ask<'_>) {
     }
 }
 
+/// Encodes messages in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Encoder {
+    /// The ids of the calls of the last answer, whose results follow.
+    ids: CallIds,
+}
+
+impl Encoder {
+    pub(super) fn message(
+        &mut self,
+        message: &Message,
+        source: &EncoderInput<'_>,
+        ask: &Ask<'_>,
+    ) -> Vec<Value> {
+        match message.speaker {
+            Speaker::User => of_user(message, source, ask, &self.ids),
+            Speaker::Assistant => {
+                self.ids = CallIds::new(message, ask);
+                vec![of_assistant(message, ask, &self.ids)]
+            }
+        }
+    }
+}
+
 /// The ids of calls that are not sent by their names: those that the model itself wrote differently, and
 /// replacements of those that the provider does not accept.
-struct CallIds<'a>(HashMap<&'a str, String>);
+#[derive(Clone, Debug, Default)]
+struct CallIds(HashMap<String, String>);
 
-impl<'a> CallIds<'a> {
+impl CallIds {
     /// The longest id that `OpenAI` accepts.
     const MOST: usize = 40;
     /// The length that Mistral requires. Ids of its own models are always valid.
     const MISTRAL: usize = 9;
 
-    fn new(source: &'a EncoderInput<'_>, ask: &Ask<'_>) -> Self {
+    /// The ids of the calls of an answer.
+    fn new(message: &Message, ask: &Ask<'_>) -> Self {
         let nine = ask.dialect.nine_letter_ids;
         let fits = |call: &str, model: Option<&str>| {
             let alphanumeric = call.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -99,15 +119,14 @@ impl<'a> CallIds<'a> {
             call.len() <= Self::MOST && (valid || !nine)
         };
         let length = if nine { Self::MISTRAL } else { Self::MOST };
-        let parts = source.messages.iter().flat_map(|message| &message.parts);
-        let replaced = parts.filter_map(|part| match part {
+        let replaced = message.parts.iter().filter_map(|part| match part {
             Part::Call { call, given: Some(given), model, .. }
                 if model.as_deref() == Some(ask.model) && is_plain(given) =>
             {
-                Some((call.as_str(), given.clone()))
+                Some((call.clone(), given.clone()))
             }
             Part::Call { call, model, .. } if !fits(call, model.as_deref()) => {
-                Some((call.as_str(), blake3::hash(call.as_bytes()).to_hex()[..length].to_owned()))
+                Some((call.clone(), blake3::hash(call.as_bytes()).to_hex()[..length].to_owned()))
             }
             _ => None,
         });
@@ -124,7 +143,7 @@ pub(super) fn output(text: &str, failed: bool) -> String {
     if failed { format!("Error: {text}") } else { text.to_owned() }
 }
 
-fn of_user(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>, ids: &CallIds<'_>) -> Vec<Value> {
+fn of_user(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>, ids: &CallIds) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut content = Vec::new();
     for part in &message.parts {
@@ -158,7 +177,7 @@ fn plain(content: Vec<Value>) -> Value {
     }
 }
 
-fn of_assistant(message: &Message, ask: &Ask<'_>, ids: &CallIds<'_>) -> Value {
+fn of_assistant(message: &Message, ask: &Ask<'_>, ids: &CallIds) -> Value {
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     let mut reasoned = ReasoningFields::default();
     for part in &message.parts {

@@ -5,6 +5,9 @@
 //!   messages   [ think, text, call a, call b ]   [ a interrupted, b, text ]    [ text ]
 //! ```
 
+use std::borrow::Borrow;
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::binding::omits_thoughts;
@@ -23,18 +26,43 @@ const AHEAD: usize = 256;
 const NO_OUTPUT: &str = "(no output)";
 
 /// Converts entries into a conversation.
-pub fn converse(entries: &[(EntryId, EntryVersion)]) -> Conversation {
+pub fn converse<E: Borrow<EntryVersion>>(entries: &[(EntryId, E)]) -> Conversation {
     let mut builder = Builder::default();
-    for (place, (id, entry)) in entries.iter().enumerate() {
-        builder.entry(*id, entry, &entries[place..]);
+    for place in 0..entries.len() {
+        builder.entry(entries, place);
     }
-    builder.finish()
+    builder.close();
+    Conversation { messages: builder.messages }
 }
 
-#[derive(Default)]
-struct Builder {
-    messages: Vec<Message>,
+/// A conversion up to some entry.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    messages: Vec<Arc<Message>>,
     names: CallNames,
+    unfinished: Unfinished,
+    /// The number of entries from the start that the messages so far depend on, which includes those that a look ahead
+    /// read.
+    seen: usize,
+    /// How often earlier messages were changed.
+    forgets: usize,
+}
+
+/// A place in the entries from which the conversion can continue, as long as the entries that it has seen are the same.
+#[derive(Debug)]
+pub(super) struct Checkpoint {
+    /// The number of entries before it.
+    pub(super) place: usize,
+    pub(super) seen: usize,
+    forgets: usize,
+    messages: usize,
+    names: usize,
+    unfinished: Unfinished,
+}
+
+/// The last messages, under construction.
+#[derive(Clone, Debug, Default)]
+struct Unfinished {
     /// The assistant's message under construction, or waiting for results.
     assistant: Vec<Part>,
     assistant_entries: Vec<EntryId>,
@@ -52,6 +80,7 @@ struct Builder {
 }
 
 /// A call and its result.
+#[derive(Clone, Debug)]
 struct Round {
     /// The id in the entries.
     given: String,
@@ -61,15 +90,20 @@ struct Round {
 }
 
 impl Builder {
-    fn entry(&mut self, id: EntryId, entry: &EntryVersion, ahead: &[(EntryId, EntryVersion)]) {
+    /// Adds an entry.
+    pub(super) fn entry<E: Borrow<EntryVersion>>(&mut self, entries: &[(EntryId, E)], place: usize) {
+        let (id, entry) = (entries[place].0, entries[place].1.borrow());
         let kind = RoleKind::of(&entry.role);
-        if kind == RoleKind::Assistant && !self.answering && self.is_abandoned(ahead) {
-            self.answering = true;
+        self.seen = self.seen.max(place + 1);
+        if kind == RoleKind::Assistant && !self.unfinished.answering {
+            let (is_abandoned, read) = self.is_abandoned(&entries[place..]);
+            self.seen = self.seen.max(place + read);
+            self.unfinished.answering = is_abandoned;
         }
         if let Some(wire) = omits_thoughts(entry).filter(|_| kind == RoleKind::Assistant) {
             self.forget_thoughts(wire);
         }
-        self.faithful = true;
+        self.unfinished.faithful = true;
         for block in &entry.blocks {
             if kind == RoleKind::Assistant {
                 self.of_assistant(id, entry, block);
@@ -78,12 +112,12 @@ impl Builder {
                 self.of_others(id, label, block);
             }
         }
-        self.thoughts.clear();
+        self.unfinished.thoughts.clear();
     }
 
     fn of_assistant(&mut self, id: EntryId, entry: &EntryVersion, block: &Block) {
         match block {
-            Block::Text { text, .. } if text.trim().is_empty() => self.faithful = false,
+            Block::Text { text, .. } if text.trim().is_empty() => self.unfinished.faithful = false,
             Block::Text { text, .. } => {
                 let seal = Seal::of_part(entry, block);
                 self.add_assistant_part(id, Part::Text { text: text.clone(), seal });
@@ -98,7 +132,7 @@ impl Builder {
                     name: tool_name(name),
                     result: None,
                 };
-                self.faithful &=
+                self.unfinished.faithful &=
                     round.call == *call && round.name == *name && input.as_str().starts_with('{');
                 let (call, name) = (round.call.clone(), round.name.clone());
                 let seal = Seal::of_part(entry, block);
@@ -109,15 +143,15 @@ impl Builder {
                     id,
                     Part::Call { call, given, name, input: object(input), model, seal },
                 );
-                self.round.push(round);
+                self.unfinished.round.push(round);
             }
             Block::ToolResult { call, text, failed, .. } => {
-                self.faithful = false;
+                self.unfinished.faithful = false;
                 self.result(id, call, text, *failed);
             }
             // No provider accepts pictures from the assistant.
             Block::Image { .. } => {
-                self.faithful = false;
+                self.unfinished.faithful = false;
                 self.of_others(id, Some(&entry.role), block);
             }
         }
@@ -148,30 +182,34 @@ impl Builder {
         }
     }
 
-    /// Whether there are open calls without a result before the user's next message. If so, the assistant's
-    /// next text is a new answer; otherwise it continues the same one, whose blocks arrived as separate
+    /// Whether there are open calls without a result before the user's next message, and how many entries show it. If so,
+    /// the assistant's next text is a new answer; otherwise it continues the same one, whose blocks arrived as separate
     /// entries.
-    fn is_abandoned(&self, ahead: &[(EntryId, EntryVersion)]) -> bool {
+    fn is_abandoned<E: Borrow<EntryVersion>>(&self, ahead: &[(EntryId, E)]) -> (bool, usize) {
         let mut open: Vec<&str> = self
+            .unfinished
             .round
             .iter()
             .filter(|round| round.result.is_none())
             .map(|round| round.given.as_str())
             .collect();
         if open.is_empty() {
-            return false;
+            return (false, 0);
         }
         let mut answering = false;
-        for (_, entry) in ahead.iter().take(AHEAD) {
+        for (read, (_, entry)) in (1..).zip(ahead.iter().take(AHEAD)) {
+            let entry = entry.borrow();
             let speaks = RoleKind::of(&entry.role) != RoleKind::Assistant;
             for block in &entry.blocks {
                 match block {
-                    Block::ToolResult { call, .. } if open.contains(&call.as_str()) => return false,
+                    Block::ToolResult { call, .. } if open.contains(&call.as_str()) => {
+                        return (false, read);
+                    }
                     Block::Text { text, .. } if text.trim().is_empty() => {}
                     Block::Text { .. } | Block::ToolCall { .. } | Block::Image { .. }
                         if speaks || answering =>
                     {
-                        return true;
+                        return (true, read);
                     }
                     Block::ToolResult { .. } | Block::Image { .. } => answering = true,
                     // A result of this id belongs to the later call.
@@ -180,60 +218,60 @@ impl Builder {
                 }
             }
         }
-        true
+        // The end of the entries counts too: a result may follow.
+        (true, AHEAD)
     }
 
     /// Buffers a thought until something follows it. Only thoughts of an entry that begins a message are
     /// kept: later ones would look like thoughts of another answer to the provider.
     fn think(&mut self, id: EntryId, entry: &EntryVersion, block: &Block) {
-        let begins = self.answering || self.assistant_entries.iter().all(|other| *other == id);
+        let begins =
+            self.unfinished.answering || self.unfinished.assistant_entries.iter().all(|other| *other == id);
         let text = if let Block::Thinking { text, .. } = block { text.clone() } else { String::new() };
         match Seal::of_thought(entry, block).filter(|_| begins) {
             Some(seal) => {
                 let wire = seal.wire;
-                let prefix = seal.prefix.filter(|_| self.faithful);
+                let prefix = seal.prefix.filter(|_| self.unfinished.faithful);
                 let thought = Part::Thinking { text, seal: Seal { prefix, ..seal } };
                 // Over this wire, the signature of a call may follow the call.
-                let follows = self.assistant_entries.last() == Some(&id) && !self.answering;
+                let follows =
+                    self.unfinished.assistant_entries.last() == Some(&id) && !self.unfinished.answering;
                 if wire == Wire::Chat && follows {
-                    self.assistant.push(thought);
+                    self.unfinished.assistant.push(thought);
                 } else {
-                    self.thoughts.push(thought);
+                    self.unfinished.thoughts.push(thought);
                 }
             }
-            None => self.faithful = false,
+            None => self.unfinished.faithful = false,
         }
     }
 
     /// Removes thoughts that their provider refused.
     fn forget_thoughts(&mut self, wire: Wire) {
-        let messages = self.messages.iter_mut().map(|message| &mut message.parts);
-        for parts in messages.chain([&mut self.assistant]) {
-            parts.retain(|part| !matches!(part, Part::Thinking { seal, .. } if seal.wire == wire));
-            for part in parts {
-                if let Part::Text { seal, .. } | Part::Call { seal, .. } = part
-                    && seal.as_ref().is_some_and(|seal| seal.wire == wire)
-                {
-                    *seal = None;
-                }
+        for message in &mut self.messages {
+            if message.parts.iter().any(|part| is_sealed_for(part, wire)) {
+                forget(&mut Arc::make_mut(message).parts, wire);
+                self.forgets += 1;
             }
         }
+        forget(&mut self.unfinished.assistant, wire);
     }
 
     fn add_assistant_part(&mut self, id: EntryId, part: Part) {
         self.begin_answer();
-        note(&mut self.assistant_entries, id);
-        self.assistant.append(&mut self.thoughts);
-        self.assistant.push(part);
+        note(&mut self.unfinished.assistant_entries, id);
+        self.unfinished.assistant.append(&mut self.unfinished.thoughts);
+        self.unfinished.assistant.push(part);
     }
 
     fn add_user_part(&mut self, id: EntryId, part: Part) {
         self.end_answer(id);
-        self.user.push(part);
+        self.unfinished.user.push(part);
     }
 
     fn result(&mut self, id: EntryId, call: &str, text: &str, failed: bool) {
-        let open = self.round.iter_mut().find(|round| round.given == call && round.result.is_none());
+        let open =
+            self.unfinished.round.iter_mut().find(|round| round.given == call && round.result.is_none());
         if let Some(round) = open {
             let text = if text.trim().is_empty() { NO_OUTPUT } else { text };
             round.result = Some((text.to_owned(), failed));
@@ -248,40 +286,96 @@ impl Builder {
 
     /// Switches to the user's side.
     fn end_answer(&mut self, id: EntryId) {
-        self.thoughts.clear();
-        self.answering = true;
-        note(&mut self.user_entries, id);
+        self.unfinished.thoughts.clear();
+        self.unfinished.answering = true;
+        note(&mut self.unfinished.user_entries, id);
     }
 
     /// Switches to the assistant's side.
     fn begin_answer(&mut self) {
-        if self.answering {
+        if self.unfinished.answering {
             self.close();
         }
     }
 
     fn close(&mut self) {
-        let parts = std::mem::take(&mut self.assistant);
-        let entries = std::mem::take(&mut self.assistant_entries);
+        let parts = std::mem::take(&mut self.unfinished.assistant);
+        let entries = std::mem::take(&mut self.unfinished.assistant_entries);
         if !parts.is_empty() {
-            self.messages.push(Message { speaker: Speaker::Assistant, parts, entries });
+            self.messages.push(Message { speaker: Speaker::Assistant, parts, entries }.into());
         }
-        let results = self.round.drain(..).map(|Round { call, name, result, .. }| {
+        let results = self.unfinished.round.drain(..).map(|Round { call, name, result, .. }| {
             let (text, failed) = result.unwrap_or_else(|| (NO_RESULT.to_owned(), true));
             Part::Result { call, name, text, failed }
         });
         let mut parts: Vec<Part> = results.collect();
-        parts.append(&mut self.user);
-        let entries = std::mem::take(&mut self.user_entries);
+        parts.append(&mut self.unfinished.user);
+        let entries = std::mem::take(&mut self.unfinished.user_entries);
         if !parts.is_empty() {
-            self.messages.push(Message { speaker: Speaker::User, parts, entries });
+            self.messages.push(Message { speaker: Speaker::User, parts, entries }.into());
         }
-        self.answering = false;
+        self.unfinished.answering = false;
     }
 
-    fn finish(mut self) -> Conversation {
+    /// The conversation so far.
+    pub(super) fn finished(&mut self, place: usize) -> Conversation {
+        let end = self.checkpoint(place);
         self.close();
-        Conversation { messages: self.messages }
+        let messages = self.messages.clone();
+        self.rewind(&end);
+        Conversation { messages }
+    }
+
+    pub(super) fn checkpoint(&self, place: usize) -> Checkpoint {
+        Checkpoint {
+            place,
+            seen: self.seen,
+            forgets: self.forgets,
+            messages: self.messages.len(),
+            names: self.names.len(),
+            unfinished: self.unfinished.clone(),
+        }
+    }
+
+    /// The parts of the last messages.
+    pub(super) fn unfinished_parts(&self) -> usize {
+        let Unfinished { assistant, thoughts, round, user, .. } = &self.unfinished;
+        assistant.len() + thoughts.len() + round.len() + user.len()
+    }
+
+    /// Whether a conversion can continue there after entries of which the first `unchanged` are the same.
+    pub(super) fn can_rewind(&self, to: &Checkpoint, unchanged: usize) -> bool {
+        to.seen <= unchanged && to.forgets == self.forgets
+    }
+
+    pub(super) fn rewind(&mut self, to: &Checkpoint) {
+        self.messages.truncate(to.messages);
+        self.names.rewind(to.names);
+        self.unfinished = to.unfinished.clone();
+        self.seen = to.seen;
+    }
+}
+
+/// Whether a part has a thought or another seal of a wire.
+fn is_sealed_for(part: &Part, wire: Wire) -> bool {
+    match part {
+        Part::Thinking { seal, .. } => seal.wire == wire,
+        Part::Text { seal, .. } | Part::Call { seal, .. } => {
+            seal.as_ref().is_some_and(|seal| seal.wire == wire)
+        }
+        Part::Result { .. } | Part::Image { .. } => false,
+    }
+}
+
+/// Removes thoughts and other seals of a wire.
+fn forget(parts: &mut Vec<Part>, wire: Wire) {
+    parts.retain(|part| !matches!(part, Part::Thinking { seal, .. } if seal.wire == wire));
+    for part in parts {
+        if let Part::Text { seal, .. } | Part::Call { seal, .. } = part
+            && seal.as_ref().is_some_and(|seal| seal.wire == wire)
+        {
+            *seal = None;
+        }
     }
 }
 

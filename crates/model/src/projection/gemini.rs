@@ -15,9 +15,9 @@ const MOST_BUDGET: u32 = 24_576;
 /// Google's documented placeholder for the signatures of calls that another model made.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
+/// Everything of a request but its messages.
 pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
-    let contents: Vec<Value> = source.messages.iter().map(|message| encoded(message, source, ask)).collect();
-    let mut body = json!({"contents": contents});
+    let mut body = json!({"contents": []});
     if !ask.system.trim().is_empty() {
         body["systemInstruction"] = json!({"parts": [{"text": ask.system}]});
     }
@@ -71,7 +71,7 @@ fn thinking(ask: &Ask<'_>) -> Option<Value> {
     }
 }
 
-fn encoded(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
+pub(super) fn encoded(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
     let mut parts: Vec<Value> = Vec::with_capacity(message.parts.len());
     let mut first_call = true;
     for part in &message.parts {

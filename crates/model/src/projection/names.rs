@@ -15,11 +15,20 @@ pub fn tool_name(name: &str) -> String {
 }
 
 /// Gives each call of a conversation a unique id, in order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CallNames {
     taken: HashSet<String>,
     /// The next suffix to try for an id that is taken: some providers reuse the same few ids in every round.
     next: HashMap<String, u64>,
+    /// The names in order, so that the last ones can be taken back.
+    given: Vec<GivenName>,
+}
+
+#[derive(Clone, Debug)]
+struct GivenName {
+    name: String,
+    /// The id that got a suffix, and the next suffix to try before.
+    numbered: Option<(String, Option<u64>)>,
 }
 
 impl CallNames {
@@ -32,8 +41,10 @@ impl CallNames {
     pub(super) fn name(&mut self, call: &str) -> String {
         let plain = spelled(if call.is_empty() { "call" } else { "" }, call, CALL_CHARS);
         if self.taken.insert(plain.clone()) {
+            self.given.push(GivenName { name: plain.clone(), numbered: None });
             return plain;
         }
+        let before = self.next.get(&plain).copied();
         let number = self.next.entry(plain.clone()).or_insert(2);
         loop {
             let ending = format!("_{number}");
@@ -41,7 +52,25 @@ impl CallNames {
             let name = format!("{}{ending}", &plain[..kept]);
             *number += 1;
             if self.taken.insert(name.clone()) {
+                self.given.push(GivenName { name: name.clone(), numbered: Some((plain, before)) });
                 return name;
+            }
+        }
+    }
+
+    /// The number of names.
+    pub(super) fn len(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Takes back all names but the first `len`.
+    pub(super) fn rewind(&mut self, len: usize) {
+        for GivenName { name, numbered } in self.given.drain(len.min(self.given.len())..).rev() {
+            self.taken.remove(&name);
+            match numbered {
+                Some((plain, Some(before))) => _ = self.next.insert(plain, before),
+                Some((plain, None)) => _ = self.next.remove(&plain),
+                None => {}
             }
         }
     }
@@ -78,6 +107,22 @@ mod tests {
         let mut names = CallNames::default();
         let last = (0..200_000).map(|_| names.name("call_1")).last();
         assert_eq!(last.as_deref(), Some("call_1_200000"));
+    }
+
+    #[test]
+    fn names_that_were_taken_back_are_given_again() {
+        let given = ["a", "a", "b", "a_2", "a", "", "b", "a", "a_2", "a_4"];
+        let all: Vec<String> =
+            given.iter().scan(CallNames::default(), |names, call| Some(names.name(call))).collect();
+        for start in 0..=given.len() {
+            let mut names = CallNames::default();
+            for call in given {
+                names.name(call);
+            }
+            names.rewind(start);
+            let again: Vec<String> = given[start..].iter().map(|call| names.name(call)).collect();
+            assert_eq!(again, all[start..]);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Builds the body of a request from a conversation.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -200,18 +200,103 @@ pub fn request(
 ) -> Value {
     let messages = framed(conversation);
     let source = EncoderInput { messages: &messages, pictures };
-    match ask.wire {
-        Wire::Anthropic => anthropic::body(&source, ask),
-        Wire::Chat => chat::body(&source, ask),
-        Wire::Responses => responses::body(&source, ask),
-        Wire::Gemini => gemini::body(&source, ask),
+    let mut body = source.body(ask);
+    let mut encoder = Encoder::new(&source, ask, &body);
+    let mut encoded: Vec<Vec<Value>> =
+        messages.iter().map(|message| encoder.message(message, &source, ask)).collect();
+    for (place, message) in source.marked(ask) {
+        encoded[place] = vec![message];
+    }
+    let list = body[list_field(ask.wire)].as_array_mut().expect("the encoders begin a list");
+    list.extend(encoded.into_iter().flatten());
+    body
+}
+
+/// The field of the messages.
+pub(super) fn list_field(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Anthropic | Wire::Chat => "messages",
+        Wire::Responses => "input",
+        Wire::Gemini => "contents",
+    }
+}
+
+/// Encodes messages in order: what it writes depends only on those before.
+#[derive(Debug)]
+pub(super) enum Encoder {
+    Anthropic(Box<anthropic::Encoder>),
+    Chat(chat::Encoder),
+    Responses(responses::Encoder),
+    Gemini,
+}
+
+/// A place between two messages, to which an encoder can return.
+#[derive(Clone, Debug)]
+pub(super) enum EncoderMark {
+    Anthropic(Box<anthropic::Encoder>),
+    Chat(chat::Encoder),
+    Responses((usize, usize)),
+    Gemini,
+}
+
+impl Encoder {
+    /// An encoder for the messages of a request with this body.
+    pub(super) fn new(source: &EncoderInput<'_>, ask: &Ask<'_>, body: &Value) -> Self {
+        match ask.wire {
+            Wire::Anthropic => Self::Anthropic(Box::new(anthropic::Encoder::new(source, ask, body))),
+            Wire::Chat => Self::Chat(chat::Encoder::default()),
+            Wire::Responses => Self::Responses(responses::Encoder::default()),
+            Wire::Gemini => Self::Gemini,
+        }
+    }
+
+    /// Encodes the next message.
+    pub(super) fn message(
+        &mut self,
+        message: &Message,
+        source: &EncoderInput<'_>,
+        ask: &Ask<'_>,
+    ) -> Vec<Value> {
+        match self {
+            Self::Anthropic(encoder) => vec![encoder.message(message, source, ask)],
+            Self::Chat(encoder) => encoder.message(message, source, ask),
+            Self::Responses(encoder) => encoder.message(message, source, ask),
+            Self::Gemini => vec![gemini::encoded(message, source, ask)],
+        }
+    }
+
+    /// What a new encoder's messages depend on beside the wire, dialect and model, and then the digest of all messages.
+    pub(super) fn state(&self) -> Option<(bool, String)> {
+        match self {
+            Self::Anthropic(encoder) => Some(encoder.state()),
+            Self::Chat(_) | Self::Responses(_) | Self::Gemini => None,
+        }
+    }
+
+    pub(super) fn mark(&self) -> EncoderMark {
+        match self {
+            Self::Anthropic(encoder) => EncoderMark::Anthropic(encoder.clone()),
+            Self::Chat(encoder) => EncoderMark::Chat(encoder.clone()),
+            Self::Responses(encoder) => EncoderMark::Responses(encoder.mark()),
+            Self::Gemini => EncoderMark::Gemini,
+        }
+    }
+
+    pub(super) fn rewind(&mut self, to: &EncoderMark) {
+        match (self, to) {
+            (Self::Anthropic(encoder), EncoderMark::Anthropic(mark)) => encoder.clone_from(mark),
+            (Self::Chat(encoder), EncoderMark::Chat(mark)) => encoder.clone_from(mark),
+            (Self::Responses(encoder), EncoderMark::Responses(mark)) => encoder.rewind(*mark),
+            (Self::Gemini, EncoderMark::Gemini) => {}
+            _ => unreachable!("a mark is of the encoder that returns to it"),
+        }
     }
 }
 
 /// The messages and pictures that an encoder writes.
 pub(super) struct EncoderInput<'a> {
-    pub(super) messages: &'a [Cow<'a, Message>],
-    pictures: &'a dyn Fn(ContentId) -> Option<Vec<u8>>,
+    pub(super) messages: &'a [Arc<Message>],
+    pub(super) pictures: &'a dyn Fn(ContentId) -> Option<Vec<u8>>,
 }
 
 /// A picture to send, or the text to send instead.
@@ -224,6 +309,24 @@ pub(super) enum Picture {
 }
 
 impl EncoderInput<'_> {
+    /// Everything of a request but its messages.
+    pub(super) fn body(&self, ask: &Ask<'_>) -> Value {
+        match ask.wire {
+            Wire::Anthropic => anthropic::body(self, ask),
+            Wire::Chat => chat::body(self, ask),
+            Wire::Responses => responses::body(self, ask),
+            Wire::Gemini => gemini::body(self, ask),
+        }
+    }
+
+    /// The messages that are encoded in another way when they are among the last.
+    pub(super) fn marked(&self, ask: &Ask<'_>) -> Vec<(usize, Value)> {
+        match ask.wire {
+            Wire::Anthropic => anthropic::marked(self, ask),
+            Wire::Chat | Wire::Responses | Wire::Gemini => Vec::new(),
+        }
+    }
+
     pub(super) fn picture(&self, media: &str, content: ContentId, ask: &Ask<'_>) -> Picture {
         let media = media.trim().to_ascii_lowercase();
         let media = if media == "image/jpg" { "image/jpeg".to_owned() } else { media };
@@ -341,12 +444,12 @@ pub(super) fn number(value: Option<f64>) -> Option<f64> {
 }
 
 /// The messages, starting and ending with the user.
-fn framed(conversation: &Conversation) -> Vec<Cow<'_, Message>> {
+pub(super) fn framed(conversation: &Conversation) -> Vec<Arc<Message>> {
     let aside = |text: &str| {
         let parts = vec![Part::Text { text: text.to_owned(), seal: None }];
-        Cow::Owned(Message { speaker: Speaker::User, parts, entries: Vec::new() })
+        Arc::new(Message { speaker: Speaker::User, parts, entries: Vec::new() })
     };
-    let mut messages: Vec<Cow<'_, Message>> = conversation.messages.iter().map(Cow::Borrowed).collect();
+    let mut messages = conversation.messages.clone();
     if messages.first().is_none_or(|first| first.speaker == Speaker::Assistant) {
         messages.insert(0, aside(OPENING));
     }

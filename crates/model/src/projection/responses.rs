@@ -16,18 +16,11 @@ use crate::entry::PDF;
 /// The minimum output limit.
 const LEAST_TOKENS: u32 = 16;
 
+/// Everything of a request but its messages.
 pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
-    let mut input = Vec::new();
-    let mut reasoned = HashSet::new();
-    for message in source.messages {
-        match message.speaker {
-            Speaker::User => of_user(message, source, ask, &mut input),
-            Speaker::Assistant => of_assistant(message, ask, &mut reasoned, &mut input),
-        }
-    }
     let mut body = json!({
         "model": ask.model,
-        "input": input,
+        "input": [],
         "stream": true,
         "store": false,
         "max_output_tokens": ask.max_tokens.max(LEAST_TOKENS),
@@ -72,6 +65,58 @@ pub(super) fn body(source: &EncoderInput<'_>, ask: &Ask<'_>) -> Value {
     body
 }
 
+/// Encodes messages in order.
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
+    reasoned: Reasoned,
+    /// The items so far.
+    items: usize,
+}
+
+impl Encoder {
+    pub(super) fn message(
+        &mut self,
+        message: &Message,
+        source: &EncoderInput<'_>,
+        ask: &Ask<'_>,
+    ) -> Vec<Value> {
+        let mut items = Vec::new();
+        match message.speaker {
+            Speaker::User => of_user(message, source, ask, &mut items),
+            Speaker::Assistant => of_assistant(message, ask, self, &mut items),
+        }
+        self.items += items.len();
+        items
+    }
+
+    /// A place to return to.
+    pub(super) fn mark(&self) -> (usize, usize) {
+        (self.reasoned.order.len(), self.items)
+    }
+
+    pub(super) fn rewind(&mut self, (reasoned, items): (usize, usize)) {
+        self.reasoned.order.drain(reasoned..).for_each(|gone| _ = self.reasoned.known.remove(&gone));
+        self.items = items;
+    }
+}
+
+/// Reasoning items that were sent, and their ids.
+#[derive(Debug, Default)]
+struct Reasoned {
+    known: HashSet<String>,
+    order: Vec<String>,
+}
+
+impl Reasoned {
+    fn insert(&mut self, text: String) -> bool {
+        let is_new = self.known.insert(text.clone());
+        if is_new {
+            self.order.push(text);
+        }
+        is_new
+    }
+}
+
 fn of_user(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>, input: &mut Vec<Value>) {
     let mut content = Vec::new();
     for part in &message.parts {
@@ -104,7 +149,8 @@ fn of_user(message: &Message, source: &EncoderInput<'_>, ask: &Ask<'_>, input: &
 
 /// Text comes before calls, whatever the original order: some providers require a call and its output to be
 /// adjacent.
-fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
+fn of_assistant(message: &Message, ask: &Ask<'_>, encoder: &mut Encoder, input: &mut Vec<Value>) {
+    let Encoder { reasoned, items } = encoder;
     let (mut waiting, mut calls) = (Vec::new(), Vec::new());
     for part in &message.parts {
         match part {
@@ -114,7 +160,7 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
                 // The API's type requires all fields. The provider stores no items, so their ids need only differ.
                 let mut message = json!({
                     "type": "message",
-                    "id": format!("msg_{}", input.len()),
+                    "id": format!("msg_{}", *items + input.len()),
                     "status": "completed",
                     "role": "assistant",
                     "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],
@@ -142,7 +188,7 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
 }
 
 /// Adds a reasoning item before the item that it led to, but only once, because entries may be copies.
-fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
+fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut Reasoned, input: &mut Vec<Value>) {
     let fits = |seal: &&Seal| ask.thoughts == Thoughts::Accepted && seal.fits(Wire::Responses, ask.model);
     let Some(seal) = seal.filter(fits) else { return };
     let Token::Reasoning(item) = &seal.token else { return };

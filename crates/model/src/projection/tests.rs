@@ -1,6 +1,7 @@
 //! Tests of individual cases of the projection. The campaign checks that every request is valid.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -89,7 +90,7 @@ fn shown(list: &Value) -> Vec<String> {
         Part::Result { call, text, .. } => format!("<{call}: {text}>"),
         Part::Image { media, .. } => format!("<{media}>"),
     };
-    let message = |message: &Message| {
+    let message = |message: &Arc<Message>| {
         let speaker = if message.speaker == Speaker::User { "U" } else { "A" };
         format!("{speaker}: {}", message.parts.iter().map(part).collect::<Vec<_>>().join(" | "))
     };

@@ -52,6 +52,12 @@ impl<'transaction> Queries<'transaction> {
         }
     }
 
+    /// How often content was erased from the store; `None` if that is not known. What was read before an erasure may no
+    /// longer be shown.
+    pub fn erasures(&self) -> Option<i64> {
+        (self.epoch != UNKNOWN_EPOCH).then_some(self.epoch)
+    }
+
     pub(crate) fn read_point(&self) -> ReadPoint {
         ReadPoint { epoch: self.epoch, extent: self.index.extent() }
     }

@@ -29,6 +29,7 @@ use crate::read::entries::EntryReader;
 use crate::read::find::Finder;
 use crate::read::history::HistoryReader;
 use crate::read::project::ProjectReader;
+use crate::read::sent::SentConversations;
 use crate::read::settings::SettingsReader;
 use crate::read::turns::index::TurnCache;
 use crate::working_copy::WorktreeReader;
@@ -38,12 +39,13 @@ use crate::{ReadError, Timeline};
 pub struct Reader<'timeline> {
     reading: ReadTransaction<'timeline>,
     turns: &'timeline TurnCache,
+    sent: &'timeline SentConversations,
 }
 
 impl Timeline {
     /// Begins a read transaction.
     pub fn read(&self) -> Result<Reader<'_>, StoreError> {
-        Ok(Reader { reading: self.store.read()?, turns: &self.turns })
+        Ok(Reader { reading: self.store.read()?, turns: &self.turns, sent: &self.sent })
     }
 }
 
@@ -61,6 +63,11 @@ impl Reader<'_> {
     /// The turns of takes, as last read.
     pub(crate) fn turn_cache(&self) -> &TurnCache {
         self.turns
+    }
+
+    /// Conversations as they were last sent.
+    pub(crate) fn sent(&self) -> &SentConversations {
+        self.sent
     }
 
     /// A thread by id.

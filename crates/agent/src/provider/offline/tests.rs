@@ -1,5 +1,7 @@
 //! Tests of complete turns with the offline assistant, and of the ways to phrase instructions.
 
+use std::sync::Arc;
+
 use retake_model::entry::Block;
 use retake_model::projection::Message;
 
@@ -10,8 +12,8 @@ fn text(text: &str) -> Part {
     Part::Text { text: text.to_owned(), seal: None }
 }
 
-fn message(speaker: Speaker, parts: Vec<Part>) -> Message {
-    Message { speaker, parts, entries: Vec::new() }
+fn message(speaker: Speaker, parts: Vec<Part>) -> Arc<Message> {
+    Arc::new(Message { speaker, parts, entries: Vec::new() })
 }
 
 fn text_of(answer: &Answer) -> String {
