@@ -11,6 +11,7 @@
 //! The index is derived. Publishing an operation does not touch it, so it costs a writer nothing; it catches up before a search. If it is missing, damaged, of another version or of another store, it is rebuilt from the log, and [`SearchIndex::rebuild_reason`] tells why. It stores words and their locations, but no text: the text of a hit is read from the store, which checks every byte, and matched again. So undetected damage can hide a hit until the index is rebuilt, but cannot invent one.
 
 mod check;
+mod docs;
 mod erase;
 mod expression;
 mod file;

@@ -16,7 +16,7 @@ use super::segment::TOKENIZER;
 use crate::location::{private_file, search};
 
 /// The format version of the index. Any other version, older or newer, is rebuilt.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Memory for the words of one batch.
 const HASH_BYTES: usize = 64 * 1024 * 1024;
@@ -106,7 +106,8 @@ fn schema() -> String {
              entry   BLOB NOT NULL,
              version BLOB NOT NULL,
              role    TEXT NOT NULL,              -- in lower case
-             time    INTEGER NOT NULL            -- when this version was made
+             time    INTEGER NOT NULL,           -- when this version was made
+             latest  INTEGER NOT NULL            -- the newest time of the docs up to this number
          ) STRICT;
          CREATE UNIQUE INDEX doc_version ON doc (thread, entry, version);
          CREATE INDEX doc_time ON doc (time);

@@ -336,13 +336,21 @@ struct Batch<'index> {
     transaction: Transaction<'index>,
     docs: u64,
     bytes: usize,
+    /// The newest time of all docs.
+    latest: i64,
 }
 
 impl<'index> Batch<'index> {
     /// Takes the write lock; `None` if another process moved the cursor.
     fn begin(connection: &'index Connection, expected: i64) -> Result<Option<Self>, SearchError> {
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-        Ok((cursor(&transaction)?.sequence == expected).then_some(Self { transaction, docs: 0, bytes: 0 }))
+        let latest = transaction
+            .prepare_cached("SELECT latest FROM doc ORDER BY number DESC LIMIT 1")?
+            .query_row([], |row| row.get(0))
+            .optional()?
+            .unwrap_or(i64::MIN);
+        let is_next = cursor(&transaction)?.sequence == expected;
+        Ok(is_next.then_some(Self { transaction, docs: 0, bytes: 0, latest }))
     }
 
     /// Whether a version is indexed, or must not be.
@@ -357,11 +365,12 @@ impl<'index> Batch<'index> {
 
     fn add(&mut self, thread: i64, cell: &EntryCell, indexed: &Indexed) -> rusqlite::Result<()> {
         let (entry, version) = (cell.entry.bytes(), cell.version.bytes());
+        self.latest = self.latest.max(indexed.time);
         self.transaction
             .prepare_cached(
-                "INSERT INTO doc (thread, entry, version, role, time) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO doc (thread, entry, version, role, time, latest) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![thread, entry, version, indexed.role, indexed.time])?;
+            .execute(params![thread, entry, version, indexed.role, indexed.time, self.latest])?;
         self.transaction
             .prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?
             .execute(params![self.transaction.last_insert_rowid(), indexed.text])?;

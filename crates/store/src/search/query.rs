@@ -1,24 +1,25 @@
 //! A search: the query and its hits.
 //!
 //! ```text
-//!   words ─► expression ─► index: ranked docs ─┬─► thread matches? ─► in a take now? ─► text ─► hit
-//!                                              └── one after another, until there are enough
+//!   words ─► expression ─► index: ordered docs ─┬─► thread matches? ─► in a take now? ─► text ─► hit
+//!                                               └── one after another, until there are enough
 //! ```
 //!
-//! A search with more matches than [`RANKED`] shows the newest of them first: its words are so common that they say little about an entry, and ranking reads
-//! every match. Otherwise hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for recency: 2 for the newest entry, 1.5 for one a month older, approaching 1 for old ones. So the newer of two similar matches comes first, but a much better match is never hidden by its age.
+//! A search with more matches than [`MOST_RANKED`] shows the last indexed of them first: its words are so common that they
+//! say little about an entry, and ranking reads every match. Otherwise hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for recency: 2 for the newest entry, 1.5 for one a month older, approaching 1 for old ones. So the newer of two similar matches comes first, but a much better match is never hidden by its age.
 
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::load;
 use retake_model::time::Timestamp;
-use rusqlite::types::Value;
 
 use super::SearchError;
+use super::docs::{Doc, each_doc};
 use super::expression::Expression;
 use super::file::IndexFile;
 use super::follow::indexed_text;
@@ -113,39 +114,6 @@ impl SearchQuery {
     }
 }
 
-/// Ranking more matches than this takes noticeable time.
-const RANKED: usize = 10_000;
-
-/// How many docs match.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Matches {
-    Few,
-    Many,
-}
-
-impl Matches {
-    /// Counts them, as far as that matters.
-    fn count(file: &IndexFile, query: &SearchQuery, expression: &Expression) -> rusqlite::Result<Self> {
-        let Some(wanted) = &expression.wanted else { return Ok(Self::Few) };
-        if query.order == SearchOrder::Newest {
-            return Ok(Self::Few);
-        }
-        let sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2)";
-        let limit = RANKED as i64 + 1;
-        let found: i64 = file
-            .connection
-            .prepare_cached(sql)?
-            .query_row(rusqlite::params![wanted, limit], |row| row.get(0))?;
-        Ok(if found == limit { Self::Many } else { Self::Few })
-    }
-}
-
-struct Doc {
-    thread: i64,
-    entry: EntryId,
-    version: ContentId,
-}
-
 pub(super) fn run(
     file: &IndexFile,
     reading: &Queries<'_>,
@@ -158,30 +126,22 @@ pub(super) fn run(
     }
     let mut threads = ThreadLookup::new(reading, &query.threads, query.thread)?;
     let mut presence = PositionLookup::new(reading);
-    let matches = Matches::count(file, query, &expression)?;
-    let (sql, values) = statement(query, &expression, matches, threads.numbers());
-    let mut statement = file.connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(rusqlite::params_from_iter(values))?;
     let mut skipped = 0;
-    while let Some(row) = rows.next()? {
-        let doc = Doc {
-            thread: row.get(0)?,
-            entry: EntryId::from_bytes(row.get(1)?),
-            version: ContentId::from_bytes(row.get(2)?),
-        };
+    let numbers = threads.numbers();
+    each_doc(&file.connection, query, &expression, numbers.as_deref(), &mut |doc| {
         let Some(thread) = threads.get(doc.thread)? else {
-            continue;
+            return Ok(ControlFlow::Continue(()));
         };
         let place = presence.place(doc.thread, doc.entry, doc.version)?;
         if place.is_none() && query.scope == SearchScope::Now {
-            continue;
+            return Ok(ControlFlow::Continue(()));
         }
         if skipped < query.offset {
             skipped += 1;
-            continue;
+            return Ok(ControlFlow::Continue(()));
         }
-        let Some((version, snippet)) = shown(file, reading, &expression, &doc)? else {
-            continue;
+        let Some((version, snippet)) = shown(file, reading, &expression, doc)? else {
+            return Ok(ControlFlow::Continue(()));
         };
         hits.push(Hit {
             thread: thread.clone(),
@@ -193,10 +153,8 @@ pub(super) fn run(
             role: version.role,
             snippet,
         });
-        if hits.len() == query.limit {
-            break;
-        }
-    }
+        Ok(if hits.len() == query.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     Ok(hits)
 }
 
@@ -217,59 +175,6 @@ fn shown(
         None => Some(Vec::new()),
     };
     Ok(matches.map(|matches| (version, Snippet::new(&text, &matches))))
-}
-
-/// The SQL statement for ranked docs. Its caller stops it after enough hits.
-fn statement(
-    query: &SearchQuery,
-    expression: &Expression,
-    matches: Matches,
-    threads: Option<String>,
-) -> (String, Vec<Value>) {
-    let mut sql = "SELECT doc.thread, doc.entry, doc.version FROM ".to_owned();
-    let mut values: Vec<Value> = Vec::new();
-    if let Some(wanted) = &expression.wanted {
-        sql.push_str("words JOIN doc ON doc.number = words.rowid WHERE words MATCH ?");
-        values.push(wanted.clone().into());
-    } else {
-        sql.push_str("doc WHERE true");
-    }
-    if let Some(unwanted) = &expression.unwanted {
-        sql.push_str(" AND doc.number NOT IN (SELECT rowid FROM words WHERE words MATCH ?)");
-        values.push(unwanted.clone().into());
-    }
-    if !query.roles.is_empty() {
-        sql.push_str(" AND doc.role IN (");
-        sql.push_str(&vec!["?"; query.roles.len()].join(", "));
-        sql.push(')');
-        values.extend(query.roles.iter().map(|role| role.trim().to_lowercase().into()));
-    }
-    if let Some(since) = query.since {
-        sql.push_str(" AND doc.time >= ?");
-        values.push(since.millis().into());
-    }
-    if let Some(until) = query.until {
-        sql.push_str(" AND doc.time <= ?");
-        values.push(until.millis().into());
-    }
-    if let Some(threads) = threads {
-        sql.push_str(" AND doc.thread IN (SELECT value FROM json_each(?))");
-        values.push(threads.into());
-    }
-    sql.push_str(" ORDER BY ");
-    if matches == Matches::Many {
-        // In the order of the index, so that nothing beyond the last hit is read. Docs are added as the log grows.
-        sql.push_str("words.rowid DESC");
-        return (sql, values);
-    }
-    if expression.wanted.is_some() && query.order == SearchOrder::Relevance {
-        // Lower is better; values are negative. The constant is 30 days in milliseconds.
-        sql.push_str(
-            "bm25(words) * (1 + 2592000000.0 / (2592000000.0 + (SELECT max(time) FROM doc) - doc.time)), ",
-        );
-    }
-    sql.push_str("doc.time DESC, doc.number DESC");
-    (sql, values)
 }
 
 /// The threads in which hits may be.
@@ -308,10 +213,9 @@ impl<'search, 'reading> ThreadLookup<'search, 'reading> {
         Ok(Self { reading, known, others })
     }
 
-    /// The row numbers of the threads as a JSON list; `None` if not all are known.
-    fn numbers(&self) -> Option<String> {
-        let numbers: Vec<String> = self.known.keys().map(i64::to_string).collect();
-        self.others.is_none().then(|| format!("[{}]", numbers.join(",")))
+    /// The row numbers of the threads; `None` if not all are known.
+    fn numbers(&self) -> Option<Vec<i64>> {
+        self.others.is_none().then(|| self.known.keys().copied().collect())
     }
 
     /// The thread with this row number, if it matches.

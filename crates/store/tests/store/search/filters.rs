@@ -1,10 +1,12 @@
 //! Filters by thread and time, and the order of results.
 
-use retake_model::command::Command;
+use retake_model::command::{Command, InsertPosition, NewEntry};
+use retake_model::entry::EntryVersion;
 use retake_model::id::EntryId;
 use retake_model::time::Timestamp;
 use retake_store::{DeletedFilter, Facet, SearchOrder, SearchQuery, SearchScope};
 
+use super::texts::Rng;
 use super::world::{BEGINNING, World};
 
 #[test]
@@ -152,4 +154,54 @@ fn an_older_read_transaction_can_still_search() {
     assert_eq!(found.len(), 1, "what came later is not in its thread yet");
     assert_eq!(world.index.rebuild_reason(), None);
     assert_eq!(world.entries("bird").len(), 2);
+}
+
+/// Imported conversations are indexed later than they were written. `newest` waits until nothing newer can follow.
+#[test]
+fn the_newest_come_first_however_they_were_indexed() {
+    let world = World::new();
+    let mut rng = Rng(7);
+    let mut times = Vec::new();
+    for number in 0..30 {
+        let thread = world.thread(&format!("Imported {number}"));
+        let take = world.active(thread);
+        // Some conversations are written now, some are older, and a few have times in the future.
+        let (start, spread) = [(1_000, 10), (10, 900), (1_000, 900), (5_000, 1)][rng.below(4) as usize];
+        let entries = (0..20).map(|_| {
+            let time = Timestamp::from_millis(
+                BEGINNING + ((start + number * 10 + rng.below(spread)) * 1_000) as i64,
+            );
+            times.push(time);
+            NewEntry::from(EntryVersion::from_text("User", "common word", time))
+        });
+        let entries = entries.collect();
+        world.command(thread, Command::AddEntries { take, at: InsertPosition::End, entries });
+    }
+    times.sort_by_key(|time| std::cmp::Reverse(*time));
+    for (offset, limit) in [(0, 1), (0, 20), (40, 20), (590, 20), (0, 1000)] {
+        let query = SearchQuery { order: SearchOrder::Newest, offset, limit, ..SearchQuery::words("common") };
+        let found: Vec<Timestamp> = world.find(&query).iter().map(|hit| hit.time).collect();
+        let end = (offset + limit).min(times.len());
+        assert_eq!(found, times[offset..end], "{offset} {limit}");
+    }
+}
+
+#[test]
+fn a_common_word_is_found_in_an_old_thread() {
+    let world = World::new();
+    let old = world.thread("Old");
+    let first = world.say(old, "User", "common here");
+    let other = world.thread("Other");
+    let entries: Vec<(&str, &str)> = vec![("User", "common there"); 10_500];
+    world.say_all(other, &entries);
+    let late = world.say(old, "AI", "common and late");
+    for order in [SearchOrder::Relevance, SearchOrder::Newest] {
+        let query = SearchQuery { thread: Some(old), order, limit: 50, ..SearchQuery::words("common") };
+        let found: Vec<EntryId> = world.find(&query).iter().map(|hit| hit.entry).collect();
+        assert_eq!(found, [late, first], "{order:?}");
+        let everywhere = SearchQuery { thread: None, offset: 10_000, limit: 600, ..query };
+        assert_eq!(world.find(&everywhere).len(), 502, "{order:?}");
+    }
+    let none = world.thread("Empty");
+    assert_eq!(world.find(&SearchQuery { thread: Some(none), ..SearchQuery::words("common") }), []);
 }
