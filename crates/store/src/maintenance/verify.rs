@@ -14,6 +14,7 @@
 
 mod derived;
 mod folders;
+mod hashing;
 mod log;
 mod objects;
 mod problem;

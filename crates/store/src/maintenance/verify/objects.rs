@@ -1,21 +1,20 @@
-//! Reads and hashes every object, looks it up in the index, and follows every reference.
+//! Reads every object and hashes it ([`hashing`](super::hashing)), looks it up in the index, and follows every reference.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::reference::{Reference, references};
+use retake_model::reference::Reference;
 use rusqlite::types::ValueRef;
 
+use super::hashing::{HashedRow, Hashing, StoredRow};
 use super::log::Log;
 use super::{
     MaintenanceProgress, MaintenanceStage, Problem, Referrer, ThreadRef, VerifyReport, read_or_report,
 };
 use crate::StoreError;
 use crate::log::queries::Queries;
-use crate::maintenance::scan::{BUNDLES, OBJECTS, scan};
-use crate::objects::bundle::Bundle;
-use crate::objects::read_write::unpack;
+use crate::maintenance::scan::{BUNDLES, Gap, OBJECTS, scan};
 
 /// Number of objects between two progress reports.
 const REPORT_EVERY: u64 = 1024;
@@ -34,34 +33,24 @@ pub(super) fn check(
 ) -> Result<ObjectInventory, StoreError> {
     let mut index = read_index(queries, &mut verified.problems)?;
     let total = index.len() as u64;
+    let mut reported = 0;
     let mut found = ObjectInventory { present: HashSet::with_capacity(index.len()), needed: HashMap::new() };
-    let gaps = scan(queries.connection, OBJECTS, &mut |row| {
-        if verified.objects.is_multiple_of(REPORT_EVERY) {
+    progress(MaintenanceProgress { done: 0, total, stage: MaintenanceStage::Objects });
+    let (mut gaps, mut bundle_gaps) = (Vec::new(), Vec::new());
+    let mut visit = |row: HashedRow| {
+        found.check_row(&row, &mut index, verified);
+        if verified.objects / REPORT_EVERY > reported {
+            reported = verified.objects / REPORT_EVERY;
             progress(MaintenanceProgress {
                 done: verified.objects,
                 total: total.max(verified.objects),
                 stage: MaintenanceStage::Objects,
             });
         }
-        verified.objects += 1;
-        let number: i64 = row.get(0)?;
-        let kind = row.get_ref(1)?.as_i64().ok();
-        let packing = row.get_ref(2)?.as_i64().unwrap_or(-1);
-        let body = row.get_ref(4)?.as_blob().unwrap_or_default();
-        let kind = kind.and_then(|kind| u8::try_from(kind).ok()).and_then(Kind::from_number);
-        let Some((kind, bytes)) = kind.zip(unpack(packing, body)) else {
-            index.take_all(number);
-            verified.problems.push(Problem::ObjectDamaged { number });
-            return Ok(());
-        };
-        let id = ContentId::of(kind, &bytes);
-        let indexed = index.take(number, id.prefix());
-        if !indexed && index.take_all(number) {
-            verified.object_bytes += bytes.len() as u64;
-            verified.problems.push(Problem::ObjectDamaged { number });
-            return Ok(());
-        }
-        found.check(number, (kind, id, &bytes), indexed, verified);
+    };
+    Hashing::run(&mut visit, |hashing| {
+        gaps = read_objects(queries, hashing)?;
+        bundle_gaps = read_bundles(queries, hashing)?;
         Ok(())
     })?;
     for gap in gaps {
@@ -73,7 +62,10 @@ pub(super) fn check(
             last: gap.last,
         });
     }
-    check_bundles(queries, &mut index, &mut found, verified)?;
+    // Rows of operations that cannot be read are reported with the log.
+    for gap in bundle_gaps {
+        index.take_range(gap.last.saturating_neg(), gap.first.saturating_neg());
+    }
     let packed = read_or_report(&mut verified.problems, "packed", || queries.packed_rows(None))?;
     let (before, total) = (verified.objects, (verified.objects + packed.len() as u64).max(total));
     let packs = queries.check_packs(packed, &mut |done| {
@@ -83,47 +75,40 @@ pub(super) fn check(
     verified.object_bytes += packs.bytes;
     verified.problems.extend(packs.problems);
     for id in packs.present {
-        found.add(Kind::Blob, id, Vec::new());
+        found.add(Kind::Blob, id, &[]);
     }
     let strays = index.left().map(|number| Problem::IndexStray { number });
     verified.problems.extend(strays);
     Ok(found)
 }
 
-/// The same for the objects in bundles. Rows that cannot be read are reported with the log.
-fn check_bundles(
-    queries: &Queries<'_>,
-    index: &mut IndexedNames,
-    found: &mut ObjectInventory,
-    verified: &mut VerifyReport,
-) -> Result<(), StoreError> {
-    let gaps = scan(queries.connection, BUNDLES, &mut |row| {
+/// Reads the objects that have rows of their own.
+fn read_objects(queries: &Queries<'_>, hashing: &mut Hashing<'_>) -> Result<Vec<Gap>, StoreError> {
+    scan(queries.connection, OBJECTS, &mut |row| {
+        let kind = row.get_ref(1)?.as_i64().ok().and_then(|kind| u8::try_from(kind).ok());
+        hashing.add(StoredRow::Object {
+            number: row.get(0)?,
+            kind: kind.and_then(Kind::from_number),
+            packing: row.get_ref(2)?.as_i64().unwrap_or(-1),
+            body: row.get_ref(4)?.as_blob().unwrap_or_default().to_vec(),
+        });
+        Ok(())
+    })
+}
+
+/// Reads the bundles.
+fn read_bundles(queries: &Queries<'_>, hashing: &mut Hashing<'_>) -> Result<Vec<Gap>, StoreError> {
+    scan(queries.connection, BUNDLES, &mut |row| {
         let number = row.get::<_, i64>(0)?.saturating_neg();
-        let bytes = match row.get_ref(1)? {
-            ValueRef::Null => return Ok(()),
-            value => value.as_blob().unwrap_or_default(),
-        };
-        let Some(bundle) = Bundle::parse(bytes) else {
-            index.take_all(number);
-            verified.problems.push(Problem::ObjectDamaged { number });
-            return Ok(());
-        };
-        for object in bundle.all() {
-            verified.objects += 1;
-            let indexed = index.take(number, object.name);
-            match (object.intact_id(), &object.bytes) {
-                (Some(id), Some(bytes)) => {
-                    found.check(number, (object.kind, id, bytes), indexed, verified);
-                }
-                _ => verified.problems.push(Problem::ObjectDamaged { number }),
+        match row.get_ref(1)? {
+            ValueRef::Null => {}
+            value => {
+                let bytes = value.as_blob().unwrap_or_default().to_vec();
+                hashing.add(StoredRow::Bundle { number, bytes });
             }
         }
         Ok(())
-    })?;
-    for gap in gaps {
-        index.take_range(gap.last.saturating_neg(), gap.first.saturating_neg());
-    }
-    Ok(())
+    })
 }
 
 /// The inverted index: the name prefixes by place. What is left at the end leads nowhere.
@@ -191,26 +176,40 @@ pub(crate) fn read_index(
 }
 
 impl ObjectInventory {
-    /// Adds an object whose bytes match its name.
-    fn check(
-        &mut self,
-        number: i64,
-        (kind, id, bytes): (Kind, ContentId, &[u8]),
-        indexed: bool,
-        verified: &mut VerifyReport,
-    ) {
-        verified.object_bytes += bytes.len() as u64;
-        if !indexed {
-            verified.problems.push(Problem::ObjectNotIndexed { number, id });
-        }
-        match references(kind, bytes) {
-            Ok(below) => self.add(kind, id, below),
-            Err(_) => verified.problems.push(Problem::ObjectMalformed { number, kind, id }),
+    /// Adds the objects of a row, as far as their bytes match their names.
+    fn check_row(&mut self, row: &HashedRow, index: &mut IndexedNames, verified: &mut VerifyReport) {
+        let number = row.number;
+        let Some(objects) = &row.objects else {
+            verified.objects += u64::from(!row.in_bundle);
+            index.take_all(number);
+            verified.problems.push(Problem::ObjectDamaged { number });
+            return;
+        };
+        for object in objects {
+            verified.objects += 1;
+            let name = object.name.or_else(|| object.id.map(|id| id.prefix()));
+            let indexed = name.is_some_and(|name| index.take(number, name));
+            let Some(id) = object.id else {
+                verified.problems.push(Problem::ObjectDamaged { number });
+                continue;
+            };
+            verified.object_bytes += object.bytes;
+            if !indexed && !row.in_bundle && index.take_all(number) {
+                verified.problems.push(Problem::ObjectDamaged { number });
+                continue;
+            }
+            if !indexed {
+                verified.problems.push(Problem::ObjectNotIndexed { number, id });
+            }
+            match &object.below {
+                Some(below) => self.add(object.kind, id, below),
+                None => verified.problems.push(Problem::ObjectMalformed { number, kind: object.kind, id }),
+            }
         }
     }
 
-    fn add(&mut self, kind: Kind, id: ContentId, below: Vec<Reference>) {
-        for reference in below {
+    fn add(&mut self, kind: Kind, id: ContentId, below: &[Reference]) {
+        for &reference in below {
             // Objects are stored after the objects they refer to, so few references wait here: only those
             // into packs, which are read last.
             self.need(reference, Referrer::Object { kind, id });
