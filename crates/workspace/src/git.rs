@@ -18,6 +18,7 @@ mod dirty;
 mod index;
 mod locate;
 mod objects;
+mod origin;
 mod outer_ignore_rules;
 mod read;
 mod refs;
@@ -30,6 +31,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+pub use origin::{Origin, origin};
 pub(crate) use outer_ignore_rules::outer_ignore_rules;
 
 /// Git facts about a folder, as far as they can be read.
@@ -46,8 +48,8 @@ pub struct GitFacts {
     /// Whether `git status` would list anything: changed, staged or untracked files.
     ///
     /// `None` if this cannot be decided from a few files without running git: more than 20,000 tracked files, a split
-    /// or sparse index, attributes or filters that change content, nested repositories, a commit that is stored as a
-    /// delta, hashes other than SHA-1. Certain differences are reported even then.
+    /// or sparse index, attributes or filters that change content, nested repositories,
+    /// hashes other than SHA-1. Certain differences are reported even then.
     pub dirty: Option<bool>,
 }
 

@@ -66,6 +66,24 @@ pub(super) fn head(git: &Path, common: &Path) -> Head {
     Head::default()
 }
 
+/// The commit of a reference.
+pub(super) fn resolve(git: &Path, common: &Path, name: &[u8]) -> Option<String> {
+    let mut name = name.to_vec();
+    for _ in 0..MAX_DEPTH {
+        if !is_valid_name(&name) {
+            return None;
+        }
+        let folder = if is_of_one_work_tree(&name) { git } else { common };
+        match read_loose(&folder.join(OsStr::from_bytes(&name))) {
+            Reference::Symbolic(next) => name = next,
+            Reference::Commit(commit) => return Some(commit),
+            Reference::Absent => return read_packed(common, &name),
+            Reference::Malformed => return None,
+        }
+    }
+    None
+}
+
 fn read_loose(path: &Path) -> Reference {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Reference::Absent;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use retake_workspace::git::{GitFacts, observe};
+use retake_workspace::git::{GitFacts, observe, origin};
 use tempfile::TempDir;
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -457,4 +457,57 @@ fn an_unreadable_index_leaves_dirty_unknown() {
         git(&other, "add a");
         assert_eq!(observe(&other).dirty, None, "another hash");
     }
+}
+
+/// Compares the first commit with the one that git finds.
+#[track_caller]
+fn check_origin(what: &str, folder: &Path) {
+    let found = origin(folder).unwrap_or_else(|| panic!("no origin, {what}"));
+    let root = git(folder, "rev-list --max-parents=0 --first-parent main");
+    assert_eq!((found.remote.as_str(), found.root_commit), ("example.org/team/project", root), "{what}");
+}
+
+#[test]
+fn the_origin_of_a_repository_is_the_same_in_every_clone() {
+    let (_place, top) = place();
+    let main = top.join("main");
+    repository(&main);
+    assert_eq!(origin(&main), None, "without a remote");
+    git(&main, "remote add origin git@example.org:team/project.git");
+    check_origin("one commit", &main);
+    for number in 0..30 {
+        git(&main, &format!("commit -q --allow-empty -m number{number}"));
+    }
+    check_origin("loose", &main);
+    // Long equal messages are stored as deltas.
+    let message = "word".repeat(300);
+    for number in 0..20 {
+        git(&main, &format!("commit -q --allow-empty -m {message}{number}"));
+    }
+    git(&main, "gc -q --aggressive --prune=now");
+    let packed = git(&main, "cat-file --batch-all-objects --batch-check=%(objecttype):%(deltabase)");
+    let is_delta = |line: &&str| line.starts_with("commit:") && !line.ends_with(&"0".repeat(40));
+    assert!(packed.lines().filter(is_delta).count() > 0, "no commit is a delta");
+    check_origin("packed with deltas", &main);
+
+    let work = main.join("parts/one");
+    fs::create_dir_all(&work).expect("a new folder");
+    assert_eq!(origin(&work).map(|found| found.folder).as_deref(), Some("parts/one"));
+    let clone = top.join("clone");
+    git(&top, "clone -q main clone");
+    git(&clone, "remote set-url origin https://user:secret@EXAMPLE.org/team/project");
+    git(&clone, "checkout -q --orphan other");
+    git(&clone, "commit -q --allow-empty -m unrelated");
+    check_origin("another branch is checked out", &clone);
+
+    let shallow = top.join("shallow");
+    git(&top, &format!("clone -q --depth 2 file://{} shallow", main.display()));
+    git(&shallow, "remote set-url origin git@example.org:team/project.git");
+    assert_eq!(origin(&shallow), None, "a shallow clone does not know its first commit");
+    let other = top.join("other");
+    repository(&other);
+    git(&other, "commit -q --allow-empty --amend -m unrelated");
+    git(&other, "remote add origin git@example.org:team/project.git");
+    let (one, two) = (origin(&main).expect("known"), origin(&other).expect("known"));
+    assert_ne!(one.root_commit, two.root_commit, "another history at the same address");
 }
