@@ -20,6 +20,7 @@ mod search;
 mod server;
 mod snapshots;
 mod state;
+mod sync;
 mod takes;
 mod threads;
 mod transfer;
@@ -49,6 +50,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         search::all(),
         transfer::all(),
         agents::all(),
+        sync::all(),
         hooks::all(),
         server::all(),
     ];

@@ -128,6 +128,12 @@ pub(crate) enum Command {
     /// Import an exported thread.
     #[command(display_order = 111)]
     Import(commands::import::Arguments),
+    /// Exchange threads with remotes, or show what waits.
+    #[command(display_order = 112)]
+    Sync(commands::sync::Arguments),
+    /// Manage remotes: folders, buckets and hubs to which threads are synchronized.
+    #[command(display_order = 113, visible_alias = "remotes")]
+    Remote(commands::remote::Arguments),
     /// Back up the store while other programs use it, or check a backup.
     #[command(display_order = 119)]
     Backup(commands::backup::Arguments),

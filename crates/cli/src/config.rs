@@ -36,6 +36,7 @@ pub(crate) struct Config {
     pub(crate) files: Files,
     pub(crate) agent: Agent,
     pub(crate) serve: Serve,
+    pub(crate) sync: Sync,
     /// Approval rules beyond `agent.approval`.
     pub(crate) approval: Approval,
     /// Providers, by user-defined name.
@@ -75,6 +76,19 @@ pub(crate) struct Serve {
     pub(crate) listen: ListenAddress,
     /// Accepted host names, in addition to local ones.
     pub(crate) hosts: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Sync {
+    /// Whether commands and `serve` synchronize in the background.
+    pub(crate) automatic: bool,
+}
+
+impl Default for Sync {
+    fn default() -> Self {
+        Self { automatic: true }
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

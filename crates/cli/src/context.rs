@@ -101,6 +101,11 @@ impl Context {
         Ok(self.timeline.get_or_init(|| timeline))
     }
 
+    /// The timeline, if the command opened it.
+    pub(crate) fn opened_timeline(&self) -> Option<&Timeline> {
+        self.timeline.get()
+    }
+
     /// Reports if another process blocks this one.
     fn watch(&self, folder: &std::path::Path) {
         if self.general.quiet || self.general.json || !std::io::IsTerminal::is_terminal(&io::stderr()) {

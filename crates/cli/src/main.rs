@@ -14,6 +14,7 @@ mod context;
 mod describe;
 mod failure;
 mod files;
+mod remotes;
 mod revisions;
 mod ui;
 mod undo_hint;
@@ -92,7 +93,11 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         | Command::Version(_) => Context::unconfigured(general)?,
         _ => Context::new(general)?,
     };
+    let is_exchange = matches!(command, Command::Sync(_) | Command::Remote(_) | Command::Complete(_));
     let done = dispatch(command, &context);
+    if !is_exchange {
+        commands::sync::start_in_background(&context);
+    }
     // Reports recovered files even if the command failed.
     context.report_recovered();
     done
@@ -103,6 +108,8 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Search(arguments) => arguments.run(context)?,
         Command::Export(arguments) => arguments.run(context)?,
         Command::Import(arguments) => arguments.run(context)?,
+        Command::Sync(arguments) => arguments.run(context)?,
+        Command::Remote(arguments) => arguments.run(context)?,
         Command::Backup(arguments) => return arguments.run(context),
         Command::Verify(arguments) => return arguments.run(context),
         Command::Repair(arguments) => return arguments.run(context),

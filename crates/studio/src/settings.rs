@@ -29,7 +29,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
                 label { "Title" input name="title" value=(row.summary.title); }
                 label class="check" {
                     input type="checkbox" checked[row.summary.private] name="private";
-                    "Private: never sent to a hub (there is no hub yet)"
+                    "Private: never sent to a remote"
                 }
                 label class="check" {
                     input type="checkbox" checked[row.summary.pinned] name="pinned";

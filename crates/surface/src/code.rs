@@ -77,6 +77,9 @@ codes! {
     /// The model could not be reached, or gave no usable answer.
     ModelFailed = "model_failed", 1, 409, "The model failed",
         "Retry, or choose another model; `retake trace` shows the requests.";
+    /// A remote could not be used.
+    RemoteFailed = "remote_failed", 1, 409, "The remote failed",
+        "Nothing is lost: it is tried again. `retake sync status` shows what waits.";
     /// Files of the project could not be read or written. The store is intact.
     FilesFailed = "files_failed", 7, 409, "Files could not be read or written",
         "Check the folder, its permissions and its disk, and retry.";

@@ -10,6 +10,9 @@ use retake_model::command::CommandError;
 use retake_model::object::ObjectError;
 use retake_model::settings::InvalidSettingError;
 use retake_store::{BackupError, OpenError, RedactError, SearchError, StoreError};
+use retake_sync::config::ConfigError;
+use retake_sync::remote::OpenRemoteError;
+use retake_sync::session::RoundError;
 use retake_timeline::{
     BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, PresetError,
     ProjectError, ReadError, RevisionError,
@@ -32,6 +35,37 @@ impl From<StoreError> for Failure {
             StoreError::Panicked(_) => Code::Internal,
             StoreError::File { path, error } => return file_of_store(path, error),
             StoreError::Poisoned | StoreError::Newer { .. } | StoreError::Database(_) => Code::Storage,
+        };
+        Self::caused_by(code, &error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let code = match error {
+            ConfigError::File { .. } => Code::Storage,
+            ConfigError::NoSuchRemote(_) => Code::NotFound,
+            ConfigError::Exists(_) => Code::Refused,
+            ConfigError::Address(_) | ConfigError::Name(_) => Code::InvalidRequest,
+        };
+        Self::caused_by(code, &error)
+    }
+}
+
+impl From<RoundError> for Failure {
+    fn from(error: RoundError) -> Self {
+        let code = match error {
+            RoundError::Config(error) => return error.into(),
+            RoundError::Read(error) => return error.into(),
+            RoundError::Open(OpenRemoteError::Address(_)) => Code::InvalidRequest,
+            RoundError::Open(
+                OpenRemoteError::NotEmpty(_)
+                | OpenRemoteError::Unordered(_)
+                | OpenRemoteError::Unsupported(_),
+            ) => Code::Refused,
+            RoundError::Open(OpenRemoteError::Missing(_) | OpenRemoteError::Remote(_))
+            | RoundError::Sync(_)
+            | RoundError::Waiting(_) => Code::RemoteFailed,
         };
         Self::caused_by(code, &error)
     }

@@ -11,6 +11,7 @@ mod code;
 mod errors;
 mod failure;
 pub mod page;
+mod remotes;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 
@@ -18,3 +19,4 @@ pub use choice::{Approve, Choice, ExportFormat};
 pub use code::Code;
 pub use errors::named_folder;
 pub use failure::Failure;
+pub use remotes::{forget_credentials, open_remote, store_credentials};

@@ -19,6 +19,11 @@ use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_model::time::Timestamp;
 use retake_store::{BackupError, OpenError, RedactError, SearchError, StoreError};
+use retake_sync::config::{AddressError, ConfigError};
+use retake_sync::engine::SyncError;
+use retake_sync::links::{Pending, PendingOperation};
+use retake_sync::remote::{OpenRemoteError, Remedy, RemoteError};
+use retake_sync::session::RoundError;
 use retake_timeline::{
     BlameError, ChangeError, ChangeOutcome, CreateError, ExportError, FileError, FindError, ImportError,
     PresetError, ProjectError, ReadError, RevisionError,
@@ -58,6 +63,7 @@ pub fn named_failures() -> Vec<(&'static str, Failure)> {
     of_files(&mut all);
     of_reading(&mut all);
     of_agent(&mut all);
+    of_sync(&mut all);
     all
 }
 
@@ -467,4 +473,34 @@ fn every_error_has_one_code_and_message() {
         )
     });
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
+}
+
+fn of_sync(all: &mut NamedFailures) {
+    samples!(all, ConfigError {
+        ConfigError::File { .. } => ConfigError::File { path: "remotes.json".into(), error: denied() },
+        ConfigError::NoSuchRemote(_) => ConfigError::NoSuchRemote(text()),
+        ConfigError::Exists(_) => ConfigError::Exists(text()),
+        ConfigError::Address(_) => AddressError::Unknown(text()).into(),
+        ConfigError::Name(_) => ConfigError::Name("a b".to_owned()),
+    });
+    let pending = Pending {
+        operation: PendingOperation::Push,
+        error: text(),
+        remedy: Remedy::Wait,
+        failed_at: 0,
+        tries: 3,
+        not_before: 0,
+    };
+    samples!(all, RoundError {
+        RoundError::Open(OpenRemoteError::Missing(_)) => OpenRemoteError::Missing(text()).into(),
+        RoundError::Open(OpenRemoteError::NotEmpty(_)) => OpenRemoteError::NotEmpty(text()).into(),
+        RoundError::Open(OpenRemoteError::Unordered(_)) => OpenRemoteError::Unordered(text()).into(),
+        RoundError::Open(OpenRemoteError::Address(_)) => OpenRemoteError::Address(AddressError::Credentials).into(),
+        RoundError::Open(OpenRemoteError::Unsupported(_)) => OpenRemoteError::Unsupported(text()).into(),
+        RoundError::Open(OpenRemoteError::Remote(_)) => OpenRemoteError::Remote(RemoteError::Purged).into(),
+        RoundError::Sync(_) => SyncError::Busy.into(),
+        RoundError::Config(_) => ConfigError::NoSuchRemote(text()).into(),
+        RoundError::Read(_) => ReadError::NoSuchThread(thread()).into(),
+        RoundError::Waiting(_) => RoundError::Waiting(Box::new(pending)),
+    });
 }

@@ -19,7 +19,7 @@ use retake_timeline::{AdoptError, Adoption, PauseReason, ReadError, ReplicaError
 
 use crate::bundle::{self, BundleError, BundleId, BundleWriter};
 use crate::links::{Base, Link, Links, Pending, PendingOperation};
-use crate::remote::{ProjectKey, PushOutcome, Remote, RemoteError, RemoteHead, RemoteSummary};
+use crate::remote::{ProjectKey, PushOutcome, Remedy, Remote, RemoteError, RemoteHead, RemoteSummary};
 
 /// How often one exchange starts again because another machine was faster.
 const MAX_RACES: u32 = 20;
@@ -32,6 +32,8 @@ const BUNDLE_BYTES: usize = 8 << 20;
 /// The state of a thread towards its remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyncState {
+    /// It was purged on the remote, and stays here.
+    Purged,
     /// Both have the same log.
     Clean,
     /// The log here has more operations.
@@ -89,6 +91,41 @@ pub enum SyncError {
     Links(#[from] std::io::Error),
 }
 
+impl SyncError {
+    /// What is necessary before it can succeed.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::Remote(error) => error.remedy(),
+            Self::Bundle(BundleError::Newer { .. }) => Remedy::Update,
+            Self::Busy => Remedy::Wait,
+            Self::Bundle(_) | Self::Adopt(_) | Self::Replica(_) | Self::WrongBundle | Self::Links(_) => {
+                Remedy::Look
+            }
+        }
+    }
+}
+
+impl Pending {
+    /// A failure now, after so many others in a row.
+    pub(crate) fn after(error: &SyncError, operation: PendingOperation, now: i64, tries: u32) -> Self {
+        let asked = match error {
+            SyncError::Remote(RemoteError::Busy { after, .. }) => {
+                after.map_or(0, |after| i64::try_from(after.as_millis()).unwrap_or(LONGEST_PAUSE))
+            }
+            _ => 0,
+        };
+        let pause = FIRST_PAUSE.saturating_mul(1 << tries.min(20)).min(LONGEST_PAUSE).max(asked);
+        Self {
+            operation,
+            error: error.to_string(),
+            remedy: error.remedy(),
+            failed_at: now,
+            tries: tries.saturating_add(1),
+            not_before: now.saturating_add(pause),
+        }
+    }
+}
+
 /// One remote of one store.
 pub struct Sync<'sync> {
     /// The store.
@@ -121,27 +158,25 @@ impl Sync<'_> {
         now: i64,
     ) -> Result<SyncReport, SyncError> {
         let mut report = SyncReport::default();
+        if self.links.get(thread).purged {
+            return Err(RemoteError::Purged.into());
+        }
         let mut doing = PendingOperation::Pull;
         let done = self.exchange_into(thread, project, &mut report, &mut doing);
-        let mut link = self.links.get(thread);
-        match done {
-            Ok(()) if link.pending.is_none() => {}
-            Ok(()) => {
-                link.pending = None;
-                self.links.put(thread, &link)?;
+        let before = self.links.get(thread);
+        let mut link = Link { paused: report.paused, elsewhere: None, ..before.clone() };
+        match &done {
+            Ok(()) => link.pending = None,
+            Err(SyncError::Remote(RemoteError::Purged)) => {
+                link = Link { purged: true, ..Link::default() };
             }
-            Err(ref error) => {
-                let tries = link.pending.map_or(0, |pending| pending.tries) + 1;
-                let pause = FIRST_PAUSE.saturating_mul(1 << tries.min(20)).min(LONGEST_PAUSE);
-                let pending = Pending {
-                    operation: doing,
-                    error: error.to_string(),
-                    failed_at: now,
-                    tries,
-                    not_before: now.saturating_add(pause),
-                };
-                self.links.put(thread, &Link { pending: Some(pending), ..link })?;
+            Err(error) => {
+                let tries = before.pending.as_ref().map_or(0, |pending| pending.tries);
+                link.pending = Some(Pending::after(error, doing, now, tries));
             }
+        }
+        if link != before {
+            self.links.put(thread, &link)?;
         }
         done.map(|()| report)
     }
@@ -183,9 +218,16 @@ impl Sync<'_> {
 
     /// The state of a thread, without changing anything here or there.
     pub fn state(&self, thread: ThreadId) -> Result<SyncState, SyncError> {
+        let link = self.links.get(thread);
+        if link.purged {
+            return Ok(SyncState::Purged);
+        }
         let Some(compared) = self.compare(thread)? else { return Ok(SyncState::Private) };
-        if let Some(pending) = self.links.get(thread).pending {
+        if let Some(pending) = link.pending {
             return Ok(SyncState::Blocked(pending));
+        }
+        if let Some(reason) = link.paused {
+            return Ok(SyncState::Paused(reason));
         }
         let at = compared.agreed.as_ref().map_or(0, |(_, point)| point.version);
         let ahead = compared.version.saturating_sub(at);

@@ -9,7 +9,12 @@
 //! ```
 
 pub mod bundle;
+pub mod config;
 pub mod engine;
 pub mod links;
+pub mod projects;
 pub mod remote;
+pub mod session;
+pub mod status;
+pub mod watch;
 pub mod wire;

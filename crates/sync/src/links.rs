@@ -4,14 +4,18 @@
 //! bundles: "the log is longer than what the remote has, and the thread is not private". So a crash loses no intention,
 //! and a lost file costs one comparison of the whole log. The files hold where the two agreed last, and the last failure.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
 use retake_model::operation::Version;
+use retake_timeline::PauseReason;
 use serde::{Deserialize, Serialize};
+
+use crate::config::write_file;
+use crate::remote::{Remedy, RemoteHead};
 
 /// Where a thread and its remote agreed last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +37,8 @@ pub struct Pending {
     pub operation: PendingOperation,
     /// The error.
     pub error: String,
+    /// What is necessary before it can succeed.
+    pub remedy: Remedy,
     /// When it failed, in milliseconds since 1970.
     pub failed_at: i64,
     /// How often it has failed in a row.
@@ -43,6 +49,7 @@ pub struct Pending {
 
 /// An exchange with a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PendingOperation {
     /// Sending operations.
@@ -58,6 +65,15 @@ pub struct Link {
     pub base: Option<Base>,
     /// The last failure.
     pub pending: Option<Pending>,
+    /// Why it was left as it is, when it was last tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<PauseReason>,
+    /// The thread was purged on the remote: it is not sent again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub purged: bool,
+    /// The last bundle of a thread that no project of this machine matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<RemoteHead>,
 }
 
 /// The links of all threads to one remote.
@@ -87,10 +103,23 @@ impl Links {
                 _ => Ok(()),
             };
         }
-        fs::create_dir_all(&self.folder)?;
-        let temporary = self.folder.join(format!(".{thread}-{}", std::process::id()));
-        File::create(&temporary)?.write_all(&serde_json::to_vec(link)?)?;
-        fs::rename(temporary, path)
+        write_file(&path, &serde_json::to_vec(link)?)
+    }
+
+    /// The threads with a link.
+    pub fn threads(&self) -> io::Result<Vec<ThreadId>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut threads = Vec::new();
+        for entry in entries {
+            let name = entry?.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            threads.extend(id.and_then(|id| id.parse::<ThreadId>().ok()));
+        }
+        Ok(threads)
     }
 
     fn path(&self, thread: ThreadId) -> PathBuf {

@@ -3,8 +3,11 @@
 //! The remote decides the order of bundles and nothing else: a bundle is added only behind the head that its writer saw.
 //! Files of a project travel beside them, as a row of packs of the project, if the project opted in.
 
+mod connect;
 mod folder;
+mod http;
 mod objects;
+mod s3;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,8 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::bundle::BundleId;
 
+pub use connect::{Credentials, OpenMode, connect};
 pub use folder::{Folder, FolderRemote};
 pub use objects::{ObjectRemote, ObjectSpace, OpenRemoteError};
+pub use s3::{Bucket, BucketAddress, BucketRemote};
 
 /// One bundle of a thread, and what the thread is after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -275,6 +280,7 @@ pub enum RemoteError {
 
 /// What is necessary before a failed exchange can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
     /// Nothing but time: it is tried again.

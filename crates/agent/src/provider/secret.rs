@@ -20,7 +20,7 @@ impl Secret {
     }
 
     /// The key itself, for the code that sends it.
-    pub(crate) fn reveal(&self) -> &str {
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 

@@ -51,7 +51,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         change(Method::PUT, "/v1/threads/{thread}/sharing", share).about(
             GROUP,
             "Set who may see a thread on a hub",
-            "Omitted fields do not change. There is no hub yet; a private thread will never be sent \
+            "Omitted fields do not change. A private thread is never sent \
              to one. Turns still send it to the provider of the model. Not part of history: undo, redo, jump and reset do not change it.",
         ),
         post("/v1/threads/{thread}/current", work_on).about(

@@ -4,6 +4,7 @@ mod adopt;
 mod find;
 mod forget;
 mod init;
+mod link;
 mod list;
 mod root;
 mod show;
@@ -41,6 +42,8 @@ enum Command {
     Forget(forget::Arguments),
     /// Use the threads of another project in this folder.
     Adopt(adopt::Arguments),
+    /// Say that this folder is a project of another machine, or show what identifies it.
+    Link(link::Arguments),
     /// Manage additional folders of this project.
     #[command(subcommand)]
     Root(root::Command),
@@ -54,6 +57,7 @@ impl Arguments {
             Command::Init(arguments) => arguments.run(context),
             Command::Forget(arguments) => arguments.run(context),
             Command::Adopt(arguments) => arguments.run(context),
+            Command::Link(arguments) => arguments.run(context),
             Command::Root(command) => command.run(context),
         }
     }

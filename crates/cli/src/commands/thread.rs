@@ -6,6 +6,8 @@ mod info;
 pub(crate) mod list;
 pub(crate) mod new;
 mod pin;
+pub(crate) mod pull;
+mod remote_list;
 mod rename;
 mod share;
 pub(crate) mod show;
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Info(info::Arguments),
     /// Switch to another thread, or to a take of it (THREAD/TAKE).
     Switch(switch::Arguments),
+    /// Bring a thread from a remote, and make it current.
+    Pull(pull::Arguments),
     /// Rename a thread.
     Rename(rename::Arguments),
     /// Add or remove tags of a thread.
@@ -56,6 +60,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Show(arguments) => arguments.run(context),
         Command::Info(arguments) => arguments.run(context),
         Command::Switch(arguments) => arguments.run(context),
+        Command::Pull(arguments) => arguments.run(context),
         Command::Rename(arguments) => arguments.run(context),
         Command::Tag(arguments) => arguments.run(context),
         Command::Pin(arguments) => arguments.run(context),

@@ -39,7 +39,7 @@ impl ValueType {
 }
 
 /// All keys, in the order in which they are listed.
-pub(crate) const KEYS: [Key; 24] = [
+pub(crate) const KEYS: [Key; 25] = [
     Key {
         name: "storage.folder",
         value_type: ValueType::Path,
@@ -166,6 +166,12 @@ pub(crate) const KEYS: [Key; 24] = [
         value_type: ValueType::Number,
         default: None,
         purpose: "context window in tokens, for unknown models",
+    },
+    Key {
+        name: "sync.automatic",
+        value_type: ValueType::Flag,
+        default: Some("true"),
+        purpose: "whether commands and `serve` synchronize with remotes in the background",
     },
     Key {
         name: "serve.listen",

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use crate::support::Sandbox;
 
 /// Examples that need something else first.
-const PREPARED: [(&str, &str); 12] = [
+const PREPARED: [(&str, &str); 18] = [
     ("retake redo 3", "retake undo 3 --yes"),
     ("retake redo", "retake undo --yes"),
     ("retake worktree remove", "retake worktree add main_take_2 ../second-try"),
@@ -24,10 +24,18 @@ const PREPARED: [(&str, &str); 12] = [
     ("retake import", "retake export -o fix-the-login.retake"),
     ("retake backup --verify", "retake backup /media/disk/retake-today"),
     ("RETAKE_HOME=", "retake backup /media/disk/retake-today"),
+    ("retake sync", WITH_REMOTE),
+    ("retake remote remove", WITH_REMOTE),
+    ("retake remote purge", WITH_REMOTE),
+    ("retake thread pull", WITH_REMOTE),
+    ("retake thread list --remote", WITH_REMOTE),
+    ("retake project link", WITH_REMOTE),
 ];
 
+const WITH_REMOTE: &str = "retake remote add home file:///media/disk/threads && retake sync";
+
 /// Examples that fail in this project, with the exit code that says why.
-const REFUSED: [(&str, i32); 22] = [
+const REFUSED: [(&str, i32); 25] = [
     ("--model anthropic/claude-sonnet-4-5 \"", 5),
     ("--model openai/gpt-5 --name", 5),
     ("retake take fork 3 --name retry", 5),
@@ -52,10 +60,20 @@ const REFUSED: [(&str, i32); 22] = [
     ("retake undo -k second", 5),
     ("retake worktree remove", 3),
     ("retake restore 3f9c01", 3),
+    // These need a server.
+    ("remote add bucket s3://", 1),
+    ("retake remote login", 3),
+    ("retake remote purge \"Fix the login\"", 5),
 ];
 
 /// Examples that run until they are stopped.
-const SERVERS: [&str; 3] = ["retake serve", "retake serve --open", "retake serve --listen 127.0.0.1:0"];
+const SERVERS: [&str; 5] = [
+    "retake serve",
+    "retake serve --open",
+    "retake serve --listen 127.0.0.1:0",
+    "retake sync watch",
+    "retake sync watch home",
+];
 
 struct Project {
     sandbox: Sandbox,
@@ -91,7 +109,7 @@ impl Project {
         {
             write(&format!("project/{name}"), b"text\n");
         }
-        for name in ["corrected.md", "message.md", "prompt.md", "key.txt", "packages/app/a"] {
+        for name in ["corrected.md", "message.md", "prompt.md", "key.txt", "token.txt", "packages/app/a"] {
             write(&format!("project/{name}"), b"text\n");
         }
         for name in ["lib/a", "moved/lib/a", "elsewhere/a", "home/.zfunc/a", "disk/a"] {
@@ -133,14 +151,23 @@ impl Project {
         assert!(copied.is_ok_and(|status| status.success()), "there is room for a copy");
         let [project, thread, other] = ids;
         let id = match example {
-            _ if example.contains("thread switch") => thread,
+            _ if ["thread switch", "thread pull", "remote purge", "project link"]
+                .iter()
+                .any(|command| example.contains(command)) =>
+            {
+                thread
+            }
             _ if example.contains("adopt") => other,
             _ => project,
         };
         let mut line = example.replace("7f3kq2p9", id);
         if SERVERS.contains(&example) {
-            let listen = if example.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
-            line = format!("timeout --preserve-status -s INT 1 {example}{listen} --log off");
+            let options = match example {
+                _ if example.starts_with("retake sync") => "",
+                _ if example.contains("--listen") => " --log off",
+                _ => " --listen 127.0.0.1:0 --log off",
+            };
+            line = format!("timeout --preserve-status -s INT 1 {example}{options}");
         }
         // A copy is a project of its own.
         run(&copy, &format!("retake -q project adopt {project}; retake -q switch 'Fix the login/main'"));
@@ -166,6 +193,7 @@ fn run(folder: &Path, line: &str) -> (i32, String) {
         .env_clear()
         .env("PATH", format!("{}:{}:/usr/bin:/bin", inside("bin"), program.display()))
         .envs([("HOME", inside("home")), ("RETAKE_HOME", inside("store")), ("EDITOR", inside("bin/editor"))])
+        .env("RETAKE_SYNC", "off")
         .envs([("RETAKE_CONFIG", inside("config.toml")), ("TZ", "UTC".to_owned())])
         .stdin(Stdio::null())
         .output()

@@ -27,6 +27,7 @@ mod serve;
 mod shared_settings;
 mod shortcuts;
 mod signals;
+mod sync;
 mod terminal;
 mod tools;
 mod turns;

@@ -30,6 +30,7 @@ use super::{
     Feed, FeedEvent, PackHead, ProjectName, PushOutcome, Remote, RemoteError, RemoteHead, RemoteThread, Seen,
 };
 use crate::bundle::{self, BundleId, MAX_UNPACKED};
+use crate::config::AddressError;
 
 const FORMAT: u64 = 1;
 const FORMAT_KEY: &str = "retake-remote.json";
@@ -66,6 +67,12 @@ pub enum OpenRemoteError {
     /// Two writers can both believe that they were first.
     #[error("{0} lets several writers create the same object, so it cannot order what machines send")]
     Unordered(String),
+    /// The address cannot be used.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// This program cannot use such a remote.
+    #[error("this build of retake cannot use {0}")]
+    Unsupported(String),
     /// It could not be used.
     #[error(transparent)]
     Remote(#[from] RemoteError),
@@ -116,20 +123,41 @@ impl<S: ObjectSpace> ObjectRemote<S> {
     /// Opens a remote, and makes an empty place one.
     pub fn open_or_create(space: S) -> Result<Self, OpenRemoteError> {
         let remote = Self { space };
-        if remote.is_initialized()? {
-            return Ok(remote);
+        if !remote.is_initialized()? {
+            // A place with threads has lost its mark, or is a copy in progress.
+            if remote.space.list("")?.iter().any(|name| !name.starts_with('.')) {
+                return Err(OpenRemoteError::NotEmpty(remote.space.place()));
+            }
+            // Whoever is first: now it exists.
+            remote.space.create(FORMAT_KEY, &encode(&Format { format: FORMAT }))?;
         }
-        // A place with threads has lost its mark, or is a copy in progress.
-        if remote.space.list("")?.iter().any(|name| !name.starts_with('.')) {
-            return Err(OpenRemoteError::NotEmpty(remote.space.place()));
-        }
-        let text = encode(&Format { format: FORMAT });
-        remote.space.create(FORMAT_KEY, &text)?;
-        // Whoever was first: now it exists.
-        if remote.space.create(FORMAT_KEY, &text)? {
-            return Err(OpenRemoteError::Unordered(remote.space.place()));
-        }
+        remote.check_order()?;
         Ok(remote)
+    }
+
+    /// Tries whether of several writers exactly one creates an object.
+    fn check_order(&self) -> Result<(), OpenRemoteError> {
+        let unordered = || OpenRemoteError::Unordered(self.space.place());
+        for round in 0..3 {
+            let name = format!("trials/{:?}-{}-{round}", std::time::SystemTime::now(), std::process::id());
+            let name = name.replace([' ', '{', '}', ':', ','], "");
+            let created: Vec<Result<bool, RemoteError>> = std::thread::scope(|scope| {
+                let writers: Vec<_> = (0..8_u8)
+                    .map(|writer| {
+                        let name = &name;
+                        scope.spawn(move || self.space.create(name, &[writer]))
+                    })
+                    .collect();
+                writers.into_iter().map(|writer| writer.join().expect("writers do not panic")).collect()
+            });
+            let created: Vec<bool> = created.into_iter().collect::<Result<_, _>>()?;
+            let again = self.space.create(&name, b"")?;
+            self.space.remove(&name)?;
+            if again || created.iter().filter(|created| **created).count() != 1 {
+                return Err(unordered());
+            }
+        }
+        Ok(())
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RemoteError> {

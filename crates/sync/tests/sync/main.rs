@@ -1,5 +1,6 @@
 //! Tests of the exchange of threads.
 
+mod bucket;
 mod bundles;
 mod devices;
 mod objects;

@@ -19,7 +19,7 @@ use retake_model::replica::{ReplicaOperation, without_files};
 use retake_model::time::Timestamp;
 use retake_store::runtime::TurnLeases;
 use retake_store::{Publication, PublishError, StoreError, ThreadHead, WriteError, WriteTransaction};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::import::can_be_redacted;
 use super::import::operations::{LinkError, check_links, ends};
@@ -41,7 +41,7 @@ pub enum Adoption {
 }
 
 /// Why a thread is left as it is for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {

@@ -187,7 +187,8 @@ fn apply_delta(base: &[u8], mut delta: &[u8]) -> Option<Vec<u8>> {
     while let Some(command) = next(&mut delta) {
         if command & 0x80 == 0 {
             let (new, rest) = delta.split_at_checked(usize::from(command)).filter(|_| command > 0)?;
-            (delta, _) = (rest, result.extend_from_slice(new));
+            result.extend_from_slice(new);
+            delta = rest;
             continue;
         }
         let mut number = |bits: std::ops::Range<u32>| -> Option<usize> {

@@ -2,12 +2,20 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use retake_agent::Cancel;
 use retake_agent::provider::config::ProviderEnvironment;
 use retake_api::{Limits, Options, Pages, new_login_link, reachable};
 use retake_studio::{HOME, Studio};
+use retake_surface::open_remote;
+use retake_sync::config::RemoteConfig;
+use retake_sync::remote::OpenMode;
+use retake_sync::session::Session;
+use retake_sync::watch::watch;
 use serde_json::json;
+use tracing::warn;
 
 use super::address::AddressFile;
 use super::token_file;
@@ -15,6 +23,7 @@ use crate::agent::InterruptGuard;
 use crate::config::ListenAddress;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::ui::command::environment;
 
 #[derive(Args)]
 pub(crate) struct Start {
@@ -78,6 +87,7 @@ impl Start {
         };
         let interruptible = InterruptGuard::new()?;
         let (place, mut listening, mut printed) = (AddressFile::of(context)?, None, Ok(()));
+        let syncing = sync_while_serving(context, interruptible.cancel())?;
         let served = retake_api::serve(options, address, interruptible.cancel(), |address| {
             listening = Some(address);
             let noted = place.write(address).or_else(|error| {
@@ -92,9 +102,52 @@ impl Start {
         if let Some(address) = listening {
             place.remove(address);
         }
+        // They end by themselves, after a request that is under way.
+        drop(syncing);
         served?;
         printed
     }
+}
+
+/// Exchanges with each automatic remote, in a thread of its own, as long as the server runs.
+fn sync_while_serving(context: &Context, stop: &Cancel) -> Result<Vec<std::thread::JoinHandle<()>>, Failure> {
+    if !context.config.sync.automatic || environment("RETAKE_SYNC").is_some_and(|value| value == "off") {
+        return Ok(Vec::new());
+    }
+    let remotes = context.remotes()?;
+    let automatic = remotes.list()?.into_iter().filter(|remote| remote.automatic);
+    let start = |config: RemoteConfig| {
+        let (timeline, remotes, stop) = (context.timeline()?.clone(), remotes.clone(), stop.clone());
+        Ok(std::thread::spawn(move || {
+            while !stop.is_set() {
+                match open_remote(&config, OpenMode::Existing) {
+                    Ok(remote) => {
+                        let session = Session {
+                            timeline: &timeline,
+                            remotes: &remotes,
+                            name: &config.name,
+                            remote: &*remote,
+                        };
+                        // Failures of rounds are stored, and shown by `sync status`.
+                        if let Err(error) = watch(&session, Duration::MAX, &|| stop.is_set(), &mut |_| {}) {
+                            warn!(%error, remote = config.name, "failed to synchronize");
+                        }
+                    }
+                    Err(failure) => {
+                        warn!(error = failure.message, remote = config.name, "failed to synchronize");
+                    }
+                }
+                // Another process is at work, or the remote is away.
+                for _ in 0..100 {
+                    if stop.is_set() {
+                        return;
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
+        }))
+    };
+    automatic.map(start).collect()
 }
 
 fn print_address(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {

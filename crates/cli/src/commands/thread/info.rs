@@ -101,7 +101,7 @@ fn lines(answer: &Answer, context: &Context) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The thread's visibility on a hub. There is no hub yet.
+/// The thread's visibility on a hub.
 fn on_a_hub(thread: &ThreadSummary) -> String {
     if thread.private {
         return "private: never sent to a hub".to_owned();

@@ -17,7 +17,8 @@ use crate::ui::table::{Column, Table};
 Examples:
   retake thread list
   retake thread list --all --branch main
-  retake thread list --tag bug --json")]
+  retake thread list --tag bug --json
+  retake thread list --remote                also what is only on remotes")]
 pub(crate) struct Arguments {
     /// List threads of all projects.
     #[arg(short, long)]
@@ -25,6 +26,9 @@ pub(crate) struct Arguments {
     /// List archived threads.
     #[arg(long)]
     deleted: bool,
+    /// List the threads on remotes; `retake thread pull` brings one here.
+    #[arg(long, conflicts_with_all = ["deleted", "title", "tag", "branch", "commit", "dir"])]
+    remote: bool,
     #[command(flatten)]
     facets: Facets,
     /// Maximum number of results.
@@ -63,6 +67,9 @@ struct Answer<'rows> {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        if self.remote {
+            return super::remote_list::list(context, self.limit);
+        }
         let project = context.project()?;
         let filter = ThreadFilter {
             project: (!self.all).then_some(project.id),
