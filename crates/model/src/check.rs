@@ -30,7 +30,7 @@ use crate::settings::{InvalidSettingError, Settings};
 use crate::state::ThreadState;
 use crate::take::{FileItem, Take};
 use crate::time::Timestamp;
-use crate::tree::{Excluded, Parts, Snapshot, Tree};
+use crate::tree::{Chunks, Excluded, Parts, Snapshot, TreeNode};
 
 pub use files::FileChecker;
 pub use operation::operation;
@@ -89,6 +89,9 @@ pub enum InvalidContentError {
     /// A file's size differs from the size in its folder.
     #[error("a file's size differs from the size in its folder")]
     FileSize,
+    /// A chunk of a folder does not fit to the others.
+    #[error("a chunk of a folder does not end at a boundary, or differs from its summary")]
+    FolderChunk,
     /// A folder contains a name that no snapshot would contain.
     #[error("a folder contains an invalid name {name:?}: {reason}")]
     FileName {
@@ -114,16 +117,17 @@ pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), InvalidContentError> {
         Kind::Tree => tree(&decode(bytes)?),
         Kind::Snapshot => Ok(decode::<Snapshot>(bytes)?.check()?),
         Kind::Parts => decode::<Parts>(bytes).map(|_| ()).map_err(InvalidContentError::from),
+        Kind::Chunks => decode::<Chunks>(bytes).map(|_| ()).map_err(InvalidContentError::from),
         Kind::Excluded => decode::<Excluded>(bytes).map(|_| ()).map_err(InvalidContentError::from),
         Kind::SealedFiles => Ok(decode::<SealedFiles>(bytes)?.check()?),
         Kind::Blob | Kind::Entries | Kind::Takes | Kind::Sealed => Ok(()),
     }
 }
 
-fn tree(tree: &Tree) -> Result<(), InvalidContentError> {
-    tree.check()?;
+fn tree(node: &TreeNode) -> Result<(), InvalidContentError> {
+    node.check()?;
     // A local tree may predate the list of protected names; an imported one must respect it.
-    match tree.entries().iter().find(|entry| entry.name.is_repository()) {
+    match node.entries().iter().find(|entry| entry.name.is_repository()) {
         None => Ok(()),
         Some(entry) => Err(InvalidContentError::FileName {
             name: entry.name.clone(),

@@ -65,6 +65,9 @@ pub enum Kind {
     /// The sealed files of a root in one snapshot.
     #[n(14)]
     SealedFiles = 14,
+    /// A node of the list of chunks of a large file.
+    #[n(15)]
+    Chunks = 15,
 }
 
 /// Content with a kind and one canonical encoding.
@@ -83,7 +86,7 @@ pub struct MalformedError {
 
 impl Kind {
     /// All kinds, ordered by number.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Blob,
         Self::Entry,
         Self::Entries,
@@ -99,6 +102,7 @@ impl Kind {
         Self::Excluded,
         Self::Sealed,
         Self::SealedFiles,
+        Self::Chunks,
     ];
 
     /// Returns the kind with that number, if any.
@@ -110,10 +114,9 @@ impl Kind {
 impl ContentId {
     /// Returns the id of these bytes as content of that kind.
     pub fn of(kind: Kind, bytes: &[u8]) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&[kind as u8]);
+        let mut hasher = ContentHasher::new(kind);
         hasher.update(bytes);
-        Self(*hasher.finalize().as_bytes())
+        hasher.finish()
     }
 
     /// Creates an id from its bytes.
@@ -136,6 +139,29 @@ impl ContentId {
     /// Returns the first characters of the text form.
     pub fn short(&self) -> String {
         data_encoding::HEXLOWER.encode(&self.0[..6])
+    }
+}
+
+/// Computes the id of content that arrives in pieces.
+#[derive(Clone, Debug)]
+pub struct ContentHasher(blake3::Hasher);
+
+impl ContentHasher {
+    /// Starts content of that kind.
+    pub fn new(kind: Kind) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&[kind as u8]);
+        Self(hasher)
+    }
+
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The id of all bytes.
+    pub fn finish(&self) -> ContentId {
+        ContentId(*self.0.finalize().as_bytes())
     }
 }
 

@@ -16,6 +16,7 @@
 
 pub mod agent;
 pub mod approval;
+mod boundary;
 pub mod check;
 pub mod command;
 pub mod content;

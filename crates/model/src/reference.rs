@@ -9,7 +9,7 @@ use crate::sealed::SealedFiles;
 use crate::settings::Settings;
 use crate::state::ThreadState;
 use crate::take::Take;
-use crate::tree::{Excluded, Node, Parts, Snapshot, Tree};
+use crate::tree::{Chunks, Excluded, Node, Parts, Snapshot, TreeNode};
 
 /// A reference to a piece of content.
 pub type Reference = (Kind, ContentId);
@@ -68,11 +68,16 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, MalformedE
             found
         }
         Kind::Tree => {
-            let tree: Tree = decode(bytes)?;
-            tree.check()?;
-            tree.entries().iter().filter_map(|entry| node_content(&entry.node)).collect()
+            let node: TreeNode = decode(bytes)?;
+            node.check()?;
+            let children = node.children().map(|id| (Kind::Tree, id));
+            children.chain(node.entries().iter().filter_map(|entry| node_content(&entry.node))).collect()
         }
         Kind::Parts => decode::<Parts>(bytes)?.0.into_iter().map(|part| (Kind::Blob, part)).collect(),
+        Kind::Chunks => {
+            let chunks: Chunks = decode(bytes)?;
+            chunks.items().iter().map(|item| (chunks.kind_of_items(), item.id)).collect()
+        }
         Kind::Snapshot => {
             let snapshot: Snapshot = decode(bytes)?;
             let mut found: Vec<Reference> =
@@ -152,9 +157,8 @@ fn none<C: Content>(bytes: &[u8]) -> Result<Vec<Reference>, MalformedError> {
 /// The content that a folder entry refers to.
 fn node_content(node: &Node) -> Option<Reference> {
     match node {
-        Node::File { content, size, .. } => Some((Node::kind_of(*size), *content)),
         Node::Folder { tree, .. } => Some((Kind::Tree, *tree)),
-        Node::Link { .. } => None,
+        Node::File { .. } | Node::Link { .. } => node.stored_as(),
     }
 }
 

@@ -137,7 +137,7 @@ impl SealedState {
     pub fn node(&self) -> Option<Node> {
         match self {
             Self::File(SealedFile { digest, size, mode, .. }) => {
-                Some(Node::File { content: ContentId::from_bytes(*digest), size: *size, mode: *mode })
+                Some(Node::file(ContentId::from_bytes(*digest), *size, *mode))
             }
             Self::Nothing | Self::NotStored { .. } => None,
         }

@@ -11,19 +11,23 @@
 //! A tree has no times or owners, so the same files have the same content id on every machine. A snapshot
 //! also lists the paths it excludes, with reasons.
 
+mod chunks;
 mod cursor;
 mod difference;
 mod edit;
+mod folder;
 mod read;
 mod renames;
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
+pub use chunks::{Chunk, Chunker, Chunks, FileHasher, MAX_FILE, MAX_WHOLE, chunk_ranges};
 pub use cursor::{SnapshotCursor, TreeCursor};
 pub use difference::{Difference, SnapshotComparison, changes, compare, differences};
 pub use edit::{graft, resolve};
-pub use read::{BeforeAfter, difference_at, read, read_piece};
+pub use folder::{MAX_LEAF, TreeNode, entry};
+pub use read::{BeforeAfter, add_file, difference_at, each_piece, read, read_piece};
 pub use renames::{
     MAX_COMPARED, MAX_COMPARED_BYTES, MAX_READ, MIN_SIMILARITY, PathChange, PathChangeKind, pair_renames,
 };
@@ -31,15 +35,14 @@ pub use renames::{
 use crate::content::{Content, ContentId, Kind, MalformedError};
 use crate::path::{FileName, TreePath};
 
-/// Longer files are stored in parts of this size, so that no code needs a whole file in memory.
+/// The content id of a longer file is that of a list of parts of this size.
 pub const PART: u64 = 4 * 1024 * 1024;
 /// Maximum number of entries of a folder: imported content must not exhaust memory.
 pub const MAX_NAMES: usize = 1 << 20;
 
-/// A folder: its entries by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-#[cbor(transparent)]
-pub struct Tree(#[n(0)] Vec<TreeEntry>);
+/// A folder: its entries by name. It is stored as one or more [`TreeNode`]s.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree(Vec<TreeEntry>);
 
 /// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -52,13 +55,13 @@ pub struct TreeEntry {
     pub node: Node,
 }
 
-/// A file, link or folder.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+/// A file, link or folder. Files with the same content are equal, however their bytes are stored.
+#[derive(Clone, Debug, Encode, Decode)]
 pub enum Node {
     /// A file.
     #[n(0)]
     File {
-        /// Its bytes: a blob up to [`PART`] bytes, [`Parts`] beyond.
+        /// The id of its bytes: of a blob up to [`PART`] bytes, of [`Parts`] beyond.
         #[n(0)]
         content: ContentId,
         /// Size in bytes.
@@ -67,6 +70,10 @@ pub enum Node {
         /// Permissions: the nine bits for owner, group and others.
         #[n(2)]
         mode: u16,
+        /// Where its bytes are, if it has more than [`MAX_WHOLE`]: [`Chunks`]. `None` in trees of older versions, in
+        /// which the blob or the parts are stored. It is not encoded there, so that small files keep their encoding.
+        #[n(3)]
+        chunks: Option<ContentId>,
     },
     /// A symbolic link.
     #[n(1)]
@@ -201,10 +208,6 @@ pub enum ExclusionReason {
     OtherProject,
 }
 
-impl Content for Tree {
-    const KIND: Kind = Kind::Tree;
-}
-
 impl Content for Parts {
     const KIND: Kind = Kind::Parts;
 }
@@ -232,8 +235,7 @@ impl Tree {
 
     /// The node with that name.
     pub fn get(&self, name: &FileName) -> Option<&Node> {
-        let found = self.0.binary_search_by(|entry| entry.name.cmp(name)).ok()?;
-        Some(&self.0[found].node)
+        folder::find(&self.0, name)
     }
 
     /// The same folder with another node, or none, under that name.
@@ -251,15 +253,15 @@ impl Tree {
         Self(entries)
     }
 
-    /// Refuses an imported tree that is not sorted or has a duplicate name.
+    /// Refuses an imported folder that is not sorted, has a duplicate name, or permissions beyond the nine bits.
     pub fn check(&self) -> Result<(), MalformedError> {
-        let ordered = self.0.windows(2).all(|pair| pair[0].name < pair[1].name);
-        let modes = self.0.iter().all(|entry| entry.node.mode().is_none_or(|mode| mode & !0o777 == 0));
-        if ordered && modes && self.0.len() <= MAX_NAMES {
-            Ok(())
-        } else {
-            Err(MalformedError { kind: Kind::Tree })
-        }
+        Self::check_entries(&self.0)
+    }
+
+    fn check_entries(entries: &[TreeEntry]) -> Result<(), MalformedError> {
+        let ordered = entries.windows(2).all(|pair| pair[0].name < pair[1].name);
+        let modes = entries.iter().all(|entry| entry.node.mode().is_none_or(|mode| mode & !0o777 == 0));
+        if ordered && modes { Ok(()) } else { Err(MalformedError { kind: Kind::Tree }) }
     }
 }
 
@@ -319,7 +321,50 @@ impl ExclusionReason {
     }
 }
 
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::File { content, size, mode, chunks: _ },
+                Self::File { content: other_content, size: other_size, mode: other_mode, chunks: _ },
+            ) => (content, size, mode) == (other_content, other_size, other_mode),
+            (Self::Link { target }, Self::Link { target: other }) => target == other,
+            (Self::Folder { tree, mode }, Self::Folder { tree: other, mode: other_mode }) => {
+                (tree, mode) == (other, other_mode)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Node {}
+
 impl Node {
+    /// A file that is stored whole, or in parts by older versions.
+    pub fn file(content: ContentId, size: u64, mode: u16) -> Self {
+        Self::File { content, size, mode, chunks: None }
+    }
+
+    /// The same node with other permissions; links have none.
+    #[must_use]
+    pub fn with_mode(self, mode: u16) -> Self {
+        match self {
+            Self::File { content, size, chunks, .. } => Self::File { content, size, mode, chunks },
+            Self::Folder { tree, .. } => Self::Folder { tree, mode },
+            Self::Link { target } => Self::Link { target },
+        }
+    }
+
+    /// The object with the bytes, and its kind; `None` if it is no file.
+    pub fn stored_as(&self) -> Option<(Kind, ContentId)> {
+        match self {
+            Self::File { chunks: Some(chunks), .. } => Some((Kind::Chunks, *chunks)),
+            Self::File { content, size, .. } if *size > PART => Some((Kind::Parts, *content)),
+            Self::File { content, .. } => Some((Kind::Blob, *content)),
+            Self::Link { .. } | Self::Folder { .. } => None,
+        }
+    }
+
     /// The permissions, unless it is a link.
     pub fn mode(&self) -> Option<u16> {
         match self {
@@ -331,11 +376,6 @@ impl Node {
     /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
         matches!(self, Self::Folder { .. })
-    }
-
-    /// The content kind of a file of that size.
-    pub fn kind_of(size: u64) -> Kind {
-        if size > PART { Kind::Parts } else { Kind::Blob }
     }
 }
 

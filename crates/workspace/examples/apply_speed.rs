@@ -53,7 +53,7 @@ impl GeneratedContent {
         let bytes = text(seed);
         let content = ContentId::of(Kind::Blob, &bytes);
         self.seeds.insert(content, seed);
-        Node::File { content, size: bytes.len() as u64, mode: 0o644 }
+        Node::file(content, bytes.len() as u64, 0o644)
     }
 
     /// The tree and all its paths.
@@ -76,15 +76,15 @@ impl GeneratedContent {
                     paths.push((folder_path.join(name.clone()), node.clone()));
                     entries.push(TreeEntry { name, node });
                 }
-                let node = Node::Folder { tree: additions.add(&Tree::new(entries)), mode: 0o755 };
+                let node = Node::Folder { tree: Tree::new(entries).add_to(&mut additions), mode: 0o755 };
                 paths.insert(place, (folder_path.clone(), node.clone()));
                 folders.push(TreeEntry { name: folder_path.name().clone(), node });
             }
-            let node = Node::Folder { tree: additions.add(&Tree::new(folders)), mode: 0o755 };
+            let node = Node::Folder { tree: Tree::new(folders).add_to(&mut additions), mode: 0o755 };
             paths.insert(place, (top_path.clone(), node.clone()));
             tops.push(TreeEntry { name: top_path.name().clone(), node });
         }
-        let tree = additions.add(&Tree::new(tops));
+        let tree = Tree::new(tops).add_to(&mut additions);
         self.trees.insert_all(additions.into_new());
         (tree, paths)
     }

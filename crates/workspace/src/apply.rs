@@ -402,7 +402,7 @@ impl DiskNode {
     pub fn matches(&self, node: Option<&Node>) -> bool {
         match (self, node) {
             (Self::Nothing, None) => true,
-            (Self::File { content, size, mode }, Some(Node::File { content: c, size: s, mode: m })) => {
+            (Self::File { content, size, mode }, Some(Node::File { content: c, size: s, mode: m, .. })) => {
                 content == c && size == s && mode == m
             }
             (Self::Link { target }, Some(Node::Link { target: t })) => target == t,

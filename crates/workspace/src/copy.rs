@@ -19,10 +19,10 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use retake_model::content::{ContentId, Kind};
-use retake_model::object::{ObjectError, Objects, load};
+use retake_model::content::ContentId;
+use retake_model::object::{ObjectError, Objects};
 use retake_model::path::{FileName, TreePath};
-use retake_model::tree::{Node, Parts, Tree};
+use retake_model::tree::{Node, Tree, each_piece};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
@@ -166,7 +166,7 @@ fn walk(
         if shared.failure().is_some() {
             return Ok(());
         }
-        let tree: Tree = load(request.objects, tree)?;
+        let tree = Tree::load(request.objects, tree)?;
         tree.check().map_err(|malformed| ObjectError::Damaged { kind: malformed.kind, id: request.tree })?;
         let folder = walker.folder(&names)?;
         let mut files = Vec::with_capacity(tree.entries().len().min(BATCH));
@@ -205,17 +205,12 @@ fn write_from_store(
     path: &TreePath,
     node: &Node,
 ) -> Result<(), MaterialiseError> {
-    let Node::File { content, size, mode } = node else { return Ok(()) };
+    let Node::File { mode, .. } = node else { return Ok(()) };
     let folder = walker.folder(path.parents())?;
     let file = create(folder, path.name())?;
-    if Node::kind_of(*size) == Kind::Blob {
-        write_all(file.as_fd(), &request.objects.bytes(Kind::Blob, *content)?)?;
-    } else {
-        let parts: Parts = load(request.objects, *content)?;
-        for part in parts.0 {
-            write_all(file.as_fd(), &request.objects.bytes(Kind::Blob, part)?)?;
-        }
-    }
+    each_piece(request.objects, node, &mut |piece| {
+        Ok::<_, MaterialiseError>(write_all(file.as_fd(), &piece)?)
+    })?;
     rustix::fs::fchmod(&file, Mode::from_raw_mode((*mode).into()))?;
     Ok(())
 }

@@ -9,13 +9,9 @@ use minicbor::Encode;
 
 use super::cell::Cell;
 use super::node::{Branch, Child, Node};
+use crate::boundary::{self, MIN_ITEMS, hash_ends_chunk};
 use crate::content::{ContentId, encode};
 use crate::object::{Additions, Objects};
-
-/// A chunk never ends after its first item, so that every level is shorter than the one below.
-const MIN_ITEMS: usize = 2;
-/// Maximum size of a chunk, as a multiple of the average.
-const MAX_AVERAGES: usize = 8;
 
 /// An item of a node: a cell in a leaf, a child in a branch.
 pub(super) trait Item<C: Cell>: Clone + PartialEq + Encode<()> {
@@ -29,22 +25,14 @@ pub(super) trait Item<C: Cell>: Clone + PartialEq + Encode<()> {
 }
 
 pub(super) const fn max_items<C: Cell>() -> usize {
-    C::AVERAGE as usize * MAX_AVERAGES
-}
-
-/// Whether the low bits of a hash mark a boundary, which happens once in `C::AVERAGE` times.
-fn hash_ends_chunk<C: Cell>(hash: &[u8; 32]) -> bool {
-    const { assert!(C::AVERAGE.is_power_of_two()) };
-    let mut low = [0; 8];
-    low.copy_from_slice(&hash[24..]);
-    u64::from_be_bytes(low) & (C::AVERAGE - 1) == 0
+    boundary::max_items(C::AVERAGE)
 }
 
 impl<C: Cell> Item<C> for C {
     fn ends_chunk(&self, scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
         minicbor::encode(self, &mut *scratch).expect("encoding into memory cannot fail");
-        hash_ends_chunk::<C>(blake3::hash(scratch).as_bytes())
+        hash_ends_chunk(blake3::hash(scratch).as_bytes(), C::AVERAGE)
     }
 
     fn count(&self) -> u64 {
@@ -66,7 +54,7 @@ impl<C: Cell> Item<C> for C {
 impl<C: Cell> Item<C> for Child {
     /// The content id of a node is already a hash.
     fn ends_chunk(&self, _scratch: &mut Vec<u8>) -> bool {
-        hash_ends_chunk::<C>(self.id.bytes())
+        hash_ends_chunk(self.id.bytes(), C::AVERAGE)
     }
 
     fn count(&self) -> u64 {
@@ -89,11 +77,7 @@ impl<C: Cell> Item<C> for Child {
 /// is the last item of the level, where the end of the list may cut the chunk short.
 pub(super) fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T], last: bool) -> bool {
     let mut scratch = Vec::new();
-    let Some((end, before)) = items.split_last() else { return false };
-    let full = items.len() >= max_items::<C>();
-    let ends = full || (items.len() >= MIN_ITEMS && end.ends_chunk(&mut scratch));
-    let inner = before.get(MIN_ITEMS - 1..).unwrap_or_default();
-    (last || ends) && !inner.iter().any(|item| item.ends_chunk(&mut scratch))
+    boundary::is_one_chunk(items, last, C::AVERAGE, |item| item.ends_chunk(&mut scratch))
 }
 
 /// Splits the items of one level into nodes.

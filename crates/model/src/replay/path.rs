@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{OnConflict, PathOutcome, PathState, same};
-use crate::content::{ContentId, Kind};
 use crate::merge::{MergeLabels, MergeResult, merge};
 use crate::object::{Additions, ObjectError, Objects};
 use crate::path::RootPath;
-use crate::tree::{Difference, Node, PART, Snapshot, SnapshotCursor, SnapshotRoot, TreeCursor};
+use crate::tree::{
+    Difference, Node, PART, Snapshot, SnapshotCursor, SnapshotRoot, TreeCursor, add_file, read,
+};
 
 /// Applies one difference.
 pub(super) fn carry<O: Objects + ?Sized>(
@@ -84,24 +85,24 @@ fn merge_path<O: Objects + ?Sized>(
 ) -> Result<(Option<Node>, PathOutcome), ObjectError> {
     let mut marked = None;
     if let (
-        Some(Node::File { content: base, size: base_size, mode: base_mode }),
-        Some(Node::File { content: ours, size: our_size, mode: our_mode }),
-        Some(Node::File { content: theirs, size: their_size, mode: their_mode }),
+        Some(base @ Node::File { content: base_content, size: base_size, mode: base_mode, .. }),
+        Some(ours @ Node::File { content: our_content, size: our_size, mode: our_mode, .. }),
+        Some(theirs @ Node::File { content: their_content, size: their_size, mode: their_mode, .. }),
     ) = (from, &now, &to)
     {
         let keeps_mode = our_mode != base_mode && on_conflict != OnConflict::Take;
         let both_changed = our_mode != base_mode && their_mode != base_mode && our_mode != their_mode;
         let mode =
             if our_mode == base_mode || (both_changed && !keeps_mode) { *their_mode } else { *our_mode };
-        let merged = if ours == base {
-            Some((*theirs, *their_size))
-        } else if theirs == base || theirs == ours {
-            Some((*ours, *our_size))
+        let merged = if our_content == base_content {
+            Some(theirs.clone())
+        } else if their_content == base_content || their_content == our_content {
+            Some(ours.clone())
         } else if [base_size, our_size, their_size].iter().all(|size| **size <= PART) {
-            match merge_texts(additions, [*base, *ours, *theirs], labels)? {
-                TextMerge::Clean(content, size) => Some((content, size)),
-                TextMerge::Marked(content, size) => {
-                    marked = Some(Node::File { content, size, mode });
+            match merge_texts(additions, [base, ours, theirs], labels)? {
+                TextMerge::Clean(merged) => Some(merged),
+                TextMerge::Marked(merged) => {
+                    marked = Some(merged.with_mode(mode));
                     None
                 }
                 TextMerge::Other => None,
@@ -109,13 +110,13 @@ fn merge_path<O: Objects + ?Sized>(
         } else {
             None
         };
-        if let Some((content, size)) = merged {
+        if let Some(merged) = merged {
             let how = if both_changed {
                 PathOutcome::Conflict { theirs: to, kept: keeps_mode }
             } else {
                 PathOutcome::Merged
             };
-            return Ok((Some(Node::File { content, size, mode }), how));
+            return Ok((Some(merged.with_mode(mode)), how));
         }
     }
     let (wanted, kept) = match (on_conflict, marked) {
@@ -127,31 +128,25 @@ fn merge_path<O: Objects + ?Sized>(
 }
 
 enum TextMerge {
-    Clean(ContentId, u64),
-    Marked(ContentId, u64),
+    Clean(Node),
+    Marked(Node),
     Other,
 }
 
 fn merge_texts<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
-    [base, ours, theirs]: [ContentId; 3],
+    files: [&Node; 3],
     labels: MergeLabels<'_>,
 ) -> Result<TextMerge, ObjectError> {
-    let read = |id| additions.bytes(Kind::Blob, id);
-    let (base, ours, theirs) = (read(base)?, read(ours)?, read(theirs)?);
-    let merged = merge(&base, &ours, &theirs, labels);
-    let mut add = |bytes: Vec<u8>| {
-        let size = bytes.len() as u64;
-        // Two small texts can merge into one that would be stored in parts; that rare file is a conflict.
-        (size <= PART).then(|| (additions.add_bytes(Kind::Blob, bytes), size))
-    };
+    let [base, ours, theirs] = files.map(|node| read(additions, node));
+    let merged = merge(&base?, &ours?, &theirs?, labels);
+    // Two small texts can merge into a large one; that rare file is a conflict.
+    let is_small = |bytes: &[u8]| bytes.len() as u64 <= PART;
     Ok(match merged {
-        MergeResult::Clean(bytes) => {
-            add(bytes).map_or(TextMerge::Other, |(content, size)| TextMerge::Clean(content, size))
+        MergeResult::Clean(bytes) if is_small(&bytes) => TextMerge::Clean(add_file(additions, bytes, 0)),
+        MergeResult::Conflict { marked, .. } if is_small(&marked) => {
+            TextMerge::Marked(add_file(additions, marked, 0))
         }
-        MergeResult::Conflict { marked, .. } => {
-            add(marked).map_or(TextMerge::Other, |(content, size)| TextMerge::Marked(content, size))
-        }
-        MergeResult::Binary => TextMerge::Other,
+        MergeResult::Clean(_) | MergeResult::Conflict { .. } | MergeResult::Binary => TextMerge::Other,
     })
 }

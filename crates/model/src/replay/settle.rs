@@ -161,7 +161,7 @@ fn holds_more<O: Objects + ?Sized>(
     if holders.range(path..).next().is_some_and(is_here) {
         return Ok(true);
     }
-    let tree: Tree = load(additions, *tree)?;
+    let tree = Tree::load(additions, *tree)?;
     Ok(tree.entries().iter().any(|entry| {
         let below = RootPath { root: path.root.clone(), path: path.path.join(entry.name.clone()) };
         touched.get(&below).is_none_or(|below| below.wanted.is_some())
@@ -179,7 +179,7 @@ pub(super) fn as_grafted<O: Objects + ?Sized>(
             Some(Node::Folder { tree: *tree, mode: *mode })
         }
         (_, Some(Node::Folder { mode, .. })) => {
-            Some(Node::Folder { tree: additions.add(&Tree::default()), mode: *mode })
+            Some(Node::Folder { tree: Tree::default().add_to(additions), mode: *mode })
         }
         (_, wanted) => wanted.clone(),
     }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::{Node, Snapshot, Tree};
+use super::folder::FolderCursor;
+use super::{Node, Snapshot};
 use crate::content::ContentId;
-use crate::object::{ObjectError, Objects, load};
+use crate::object::{ObjectError, Objects};
 use crate::path::{FileName, RootPath, TreePath};
 
-/// Looks up paths of a tree and caches the folders of the last path. Sorted paths cost one read per folder;
-/// [`resolve`](super::resolve) reads every parent folder for each path, which is quadratic in a large folder.
+/// Looks up paths of a tree and caches the nodes of the last path. Sorted paths read every node once;
+/// [`resolve`](super::resolve) reads those of every parent folder for each path.
 #[derive(Debug)]
 pub struct TreeCursor {
-    root: ContentId,
     names: Vec<FileName>,
     /// The root folder, then the folder at each of the names.
-    folders: Vec<Tree>,
+    folders: Vec<(ContentId, FolderCursor)>,
 }
 
 /// A cursor over all roots of a snapshot.
@@ -46,7 +46,7 @@ impl SnapshotCursor {
 impl TreeCursor {
     /// Creates a cursor without reading anything.
     pub fn new(root: ContentId) -> Self {
-        Self { root, names: Vec::new(), folders: Vec::new() }
+        Self { names: Vec::new(), folders: vec![(root, FolderCursor::default())] }
     }
 
     /// The node at a path.
@@ -55,22 +55,30 @@ impl TreeCursor {
         objects: &(impl Objects + ?Sized),
         path: &TreePath,
     ) -> Result<Option<Node>, ObjectError> {
-        if self.folders.is_empty() {
-            self.folders.push(load(objects, self.root)?);
-        }
         let parents = path.parents();
         let mut shared = self.names.iter().zip(parents).take_while(|(known, name)| known == name).count();
         while shared < parents.len() {
-            let Some(Node::Folder { tree, .. }) = self.folders[shared].get(&parents[shared]) else {
+            let name = &parents[shared];
+            let Some(Node::Folder { tree, .. }) = self.look_up(objects, shared, name)? else {
                 return Ok(None);
             };
-            let below = load(objects, *tree)?;
             self.names.truncate(shared);
             self.folders.truncate(shared + 1);
-            self.names.push(parents[shared].clone());
-            self.folders.push(below);
+            self.names.push(name.clone());
+            self.folders.push((tree, FolderCursor::default()));
             shared += 1;
         }
-        Ok(self.folders[shared].get(path.name()).cloned())
+        self.look_up(objects, shared, path.name())
+    }
+
+    /// Looks up a name in one of the folders.
+    fn look_up(
+        &mut self,
+        objects: &(impl Objects + ?Sized),
+        depth: usize,
+        name: &FileName,
+    ) -> Result<Option<Node>, ObjectError> {
+        let (tree, folder) = &mut self.folders[depth];
+        folder.get(objects, *tree, name)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Excluded, ExclusionReason, Node, SnapshotRoot, Tree, TreeEntry};
+use super::folder::differing_entries;
+use super::{Excluded, ExclusionReason, Node, SnapshotRoot, TreeEntry};
 use crate::content::ContentId;
 use crate::object::{ObjectError, Objects, load};
 use crate::path::{FileName, TreePath};
@@ -106,7 +107,7 @@ fn excluded(objects: &(impl Objects + ?Sized), root: Option<&SnapshotRoot>) -> R
     root.and_then(|root| root.excluded).map_or_else(|| Ok(Excluded::default()), |id| load(objects, id))
 }
 
-/// A folder whose two sides are being compared.
+/// A folder whose two sides are being compared, without entries in nodes that both have.
 struct Level {
     at: Option<TreePath>,
     before: Entries,
@@ -122,11 +123,8 @@ impl Level {
         before: Option<ContentId>,
         after: Option<ContentId>,
     ) -> Result<Self, ObjectError> {
-        let read = |id: Option<ContentId>| -> Result<Entries, ObjectError> {
-            let tree: Tree = id.map_or_else(|| Ok(Tree::default()), |id| load(objects, id))?;
-            Ok(tree.0.into_iter().peekable())
-        };
-        Ok(Self { at, before: read(before)?, after: read(after)? })
+        let [before, after] = differing_entries(objects, [before, after])?;
+        Ok(Self { at, before: before.into_iter().peekable(), after: after.into_iter().peekable() })
     }
 
     /// The two nodes with the next name.

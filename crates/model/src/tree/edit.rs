@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Node, Tree, TreeEntry};
+use super::folder::FolderCursor;
+use super::{Node, Tree, TreeEntry, entry};
 use crate::content::ContentId;
-use crate::object::{Additions, ObjectError, Objects, load};
+use crate::object::{Additions, ObjectError, Objects};
 use crate::path::{FileName, TreePath};
 
 /// The node at a path below a tree.
@@ -13,14 +14,14 @@ pub fn resolve(
     tree: ContentId,
     path: &TreePath,
 ) -> Result<Option<Node>, ObjectError> {
-    let mut tree: Tree = load(objects, tree)?;
+    let mut folder = tree;
     for name in path.parents() {
-        match tree.get(name) {
-            Some(Node::Folder { tree: below, .. }) => tree = load(objects, *below)?,
+        match entry(objects, folder, name)? {
+            Some(Node::Folder { tree, .. }) => folder = tree,
             _ => return Ok(None),
         }
     }
-    Ok(tree.get(path.name()).cloned())
+    entry(objects, folder, path.name())
 }
 
 /// Replaces or removes the nodes at some paths. Missing parent folders are created. A grafted folder comes
@@ -32,7 +33,7 @@ pub fn graft<O: Objects + ?Sized>(
     changes: &BTreeMap<TreePath, Option<Node>>,
 ) -> Result<ContentId, ObjectError> {
     let changes: Vec<Change<'_>> = changes.iter().map(|(path, node)| (path.names(), node.as_ref())).collect();
-    let mut levels = vec![Level::new(load(additions, tree)?, None, &changes)];
+    let mut levels = vec![Level::new(Some(tree), None, &changes)];
     loop {
         let depth = levels.len() - 1;
         let level = &mut levels[depth];
@@ -40,12 +41,17 @@ pub fn graft<O: Objects + ?Sized>(
             levels.push(below);
             continue;
         }
-        let Level { place, entries, .. } = levels.pop().expect("the stack is not empty");
-        let entries = entries.into_iter().map(|(name, node)| TreeEntry { name, node });
-        let tree = additions.add(&Tree::new(entries.collect()));
+        let Level { place, tree, edits, .. } = levels.pop().expect("the stack is not empty");
+        let tree = if let Some(tree) = tree {
+            Tree::edit(additions, tree, &edits)?
+        } else {
+            let entries =
+                edits.into_iter().filter_map(|(name, node)| node.map(|node| TreeEntry { name, node }));
+            Tree(entries.collect()).add_to(additions)
+        };
         match (levels.last_mut(), place) {
             (Some(above), Some((name, mode))) => {
-                above.entries.insert(name, Node::Folder { tree, mode });
+                above.edits.insert(name, Some(Node::Folder { tree, mode }));
             }
             _ => return Ok(tree),
         }
@@ -59,7 +65,11 @@ type Change<'changes> = (&'changes [FileName], Option<&'changes Node>);
 struct Level<'changes> {
     /// Its name in the parent folder, and its permissions.
     place: Option<(FileName, u16)>,
-    entries: BTreeMap<FileName, Node>,
+    /// Its tree before; `None` for a new folder.
+    tree: Option<ContentId>,
+    lookup: FolderCursor,
+    /// Its changed entries.
+    edits: BTreeMap<FileName, Option<Node>>,
     /// The remaining changes, sorted by path, so that those below one name are adjacent.
     changes: &'changes [Change<'changes>],
 }
@@ -68,9 +78,25 @@ struct Level<'changes> {
 const DEFAULT_MODE: u16 = 0o755;
 
 impl<'changes> Level<'changes> {
-    fn new(tree: Tree, place: Option<(FileName, u16)>, changes: &'changes [Change<'changes>]) -> Self {
-        let entries = tree.0.into_iter().map(|entry| (entry.name, entry.node)).collect();
-        Self { place, entries, changes }
+    fn new(
+        tree: Option<ContentId>,
+        place: Option<(FileName, u16)>,
+        changes: &'changes [Change<'changes>],
+    ) -> Self {
+        Self { place, tree, lookup: FolderCursor::default(), edits: BTreeMap::new(), changes }
+    }
+
+    /// The current node of a name.
+    fn get(
+        &mut self,
+        objects: &(impl Objects + ?Sized),
+        name: &FileName,
+    ) -> Result<Option<Node>, ObjectError> {
+        match (self.edits.get(name), self.tree) {
+            (Some(node), _) => Ok(node.clone()),
+            (None, Some(tree)) => self.lookup.get(objects, tree, name),
+            (None, None) => Ok(None),
+        }
     }
 
     /// Applies the changes of this folder up to the next folder with changes below it.
@@ -86,19 +112,16 @@ impl<'changes> Level<'changes> {
             self.changes = rest;
             // A path precedes those below it.
             if names.len() == depth + 1 {
-                match node {
-                    Some(node) => self.entries.insert(name.clone(), (*node).clone()),
-                    None => self.entries.remove(name),
-                };
+                self.edits.insert(name.clone(), (*node).cloned());
                 below = &below[1..];
             }
             if below.is_empty() {
                 continue;
             }
-            let (inner, mode): (Tree, u16) = match self.entries.get(name) {
-                Some(Node::Folder { tree, mode }) => (load(additions, *tree)?, *mode),
+            let (inner, mode) = match self.get(additions, name)? {
+                Some(Node::Folder { tree, mode }) => (Some(tree), mode),
                 _ if below.iter().all(|(_, node)| node.is_none()) => continue,
-                _ => (Tree::default(), DEFAULT_MODE),
+                _ => (None, DEFAULT_MODE),
             };
             return Ok(Some(Self::new(inner, Some((name.clone(), mode)), below)));
         }

@@ -1,10 +1,13 @@
-//! Reads the bytes of tree nodes, and compares one path of two trees.
+//! Reads and adds the bytes of tree nodes, and compares one path of two trees.
 
+use std::convert::Infallible;
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::{Node, PART, Parts, Tree};
+use super::chunks::{Chunk, Chunker, Chunks, FileHasher, MAX_WHOLE, each_chunk};
+use super::{Node, PART, Parts, entry};
 use crate::content::{ContentId, Kind};
-use crate::object::{ObjectError, Objects, load};
+use crate::object::{Additions, ObjectError, Objects, load};
 use crate::path::TreePath;
 
 /// The nodes at a path before and after a change.
@@ -12,22 +15,58 @@ pub type BeforeAfter = (Option<Node>, Option<Node>);
 
 /// All bytes of a file, or the target of a link; a folder has none. Check the size first.
 pub fn read(objects: &(impl Objects + ?Sized), node: &Node) -> Result<Vec<u8>, ObjectError> {
-    match node {
-        Node::File { content, size, .. } => match Node::kind_of(*size) {
-            Kind::Parts => {
-                let parts: Parts = load(objects, *content)?;
-                // The tree claims the size, so it must not cause an allocation by itself.
-                let mut bytes = Vec::new();
-                for part in parts.0 {
-                    bytes.extend_from_slice(&objects.bytes(Kind::Blob, part)?);
-                }
-                Ok(bytes)
-            }
-            kind => Ok(objects.bytes(kind, *content)?.to_vec()),
-        },
-        Node::Link { target } => Ok(target.clone()),
-        Node::Folder { .. } => Ok(Vec::new()),
+    if let Node::Link { target } = node {
+        return Ok(target.clone());
     }
+    // The tree claims the size, so it must not cause an allocation by itself.
+    let mut bytes = Vec::new();
+    each_piece(objects, node, &mut |piece| {
+        bytes.extend_from_slice(&piece);
+        Ok::<_, ObjectError>(())
+    })?;
+    Ok(bytes)
+}
+
+/// Reads the bytes of a file in order, in pieces of up to [`PART`] bytes. Fails after the last piece if all of them are
+/// not the content of the file. Stops if `each` fails.
+pub fn each_piece<E: From<ObjectError>>(
+    objects: &(impl Objects + ?Sized),
+    node: &Node,
+    each: &mut impl FnMut(Arc<[u8]>) -> Result<(), E>,
+) -> Result<(), E> {
+    let (Node::File { content, size, .. }, Some((kind, id))) = (node, node.stored_as()) else {
+        return Ok(());
+    };
+    match kind {
+        Kind::Chunks => {
+            let mut hasher = FileHasher::default();
+            each_chunk(objects, id, *size, &(0..*size), &mut |_, piece| {
+                hasher.push(&piece);
+                each(piece)
+            })?;
+            if hasher.finish() != *content {
+                return Err(ObjectError::Damaged { kind, id }.into());
+            }
+        }
+        Kind::Parts => {
+            let parts: Parts = load(objects, id)?;
+            let mut left = *size;
+            for part in parts.0 {
+                let bytes = objects.bytes(Kind::Blob, part)?;
+                // Parts from other machines may have any size.
+                if bytes.len() as u64 != left.min(PART) {
+                    return Err(ObjectError::Damaged { kind: Kind::Blob, id: part }.into());
+                }
+                left -= bytes.len() as u64;
+                each(bytes)?;
+            }
+            if left > 0 {
+                return Err(ObjectError::Damaged { kind, id }.into());
+            }
+        }
+        kind => each(objects.bytes(kind, id)?)?,
+    }
+    Ok(())
 }
 
 /// A range of the bytes of a file or of a link target. Reads only the parts needed.
@@ -36,21 +75,50 @@ pub fn read_piece(
     node: &Node,
     range: Range<u64>,
 ) -> Result<Vec<u8>, ObjectError> {
-    let Node::File { content, size, .. } = node else { return Ok(cut(&read(objects, node)?, 0, &range)) };
-    if Node::kind_of(*size) != Kind::Parts {
-        return Ok(cut(&objects.bytes(Kind::Blob, *content)?, 0, &range));
-    }
-    let parts: Parts = load(objects, *content)?;
+    let (Node::File { size, .. }, Some((kind, id))) = (node, node.stored_as()) else {
+        return Ok(cut(&read(objects, node)?, 0, &range));
+    };
     let mut bytes = Vec::new();
-    for (start, part) in (0..).step_by(PART as usize).zip(parts.0) {
-        if start >= range.end {
-            break;
+    match kind {
+        Kind::Chunks => each_chunk(objects, id, *size, &range, &mut |start, piece| {
+            bytes.extend(cut(&piece, start, &range));
+            Ok::<_, ObjectError>(())
+        })?,
+        Kind::Parts => {
+            let parts: Parts = load(objects, id)?;
+            for (start, part) in (0..).step_by(PART as usize).zip(parts.0) {
+                if start >= range.end {
+                    break;
+                }
+                if start + PART > range.start {
+                    bytes.extend(cut(&objects.bytes(Kind::Blob, part)?, start, &range));
+                }
+            }
         }
-        if start + PART > range.start {
-            bytes.extend(cut(&objects.bytes(Kind::Blob, part)?, start, &range));
-        }
+        kind => bytes = cut(&objects.bytes(kind, id)?, 0, &range),
     }
     Ok(bytes)
+}
+
+/// Adds a file with these bytes.
+pub fn add_file<O: Objects + ?Sized>(additions: &mut Additions<'_, O>, bytes: Vec<u8>, mode: u16) -> Node {
+    let size = bytes.len() as u64;
+    if size <= MAX_WHOLE {
+        return Node::file(additions.add_bytes(Kind::Blob, bytes), size, mode);
+    }
+    let mut hasher = FileHasher::default();
+    hasher.push(&bytes);
+    let mut chunks = Vec::new();
+    let mut each = |chunk: &[u8]| {
+        let id = additions.add_bytes(Kind::Blob, chunk.to_vec());
+        chunks.push(Chunk { id, bytes: chunk.len() as u64 });
+        Ok::<_, Infallible>(())
+    };
+    let mut chunker = Chunker::default();
+    let Ok(()) = chunker.push(&bytes, &mut each).and_then(|()| chunker.finish(&mut each));
+    let mut add = |node| Ok::<_, Infallible>(additions.add_bytes(Kind::Chunks, node));
+    let Ok(top) = Chunks::encode_nodes(chunks, &mut add);
+    Node::File { content: hasher.finish(), size, mode, chunks: Some(top) }
 }
 
 /// The part of `range` that `bytes`, which begin at `start`, contain.
@@ -77,7 +145,7 @@ pub fn difference_at(
         let Some(name) = names.next() else { return Ok(None) };
         let get = |tree: Option<ContentId>| -> Result<Option<Node>, ObjectError> {
             let Some(tree) = tree else { return Ok(None) };
-            Ok(load::<Tree>(objects, tree)?.get(name).cloned())
+            entry(objects, tree, name)
         };
         let (old, new) = (get(before)?, get(after)?);
         if names.len() == 0 {

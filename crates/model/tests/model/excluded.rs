@@ -47,7 +47,7 @@ fn snapshot(additions: &mut Additions<'_, MemoryObjects>, states: States) -> Con
             State::Missing => {}
             State::File(byte) => {
                 let content = additions.add_bytes(Kind::Blob, vec![byte]);
-                nodes.insert(path(name), Some(Node::File { content, size: 1, mode: 0o644 }));
+                nodes.insert(path(name), Some(Node::file(content, 1, 0o644)));
             }
             State::Ignored | State::IgnoredFolder => excluded.push(ExcludedPath {
                 path: name.as_bytes().to_vec(),
@@ -56,7 +56,7 @@ fn snapshot(additions: &mut Additions<'_, MemoryObjects>, states: States) -> Con
             }),
         }
     }
-    let empty = additions.add(&Tree::default());
+    let empty = Tree::default().add_to(additions);
     let tree = graft(additions, empty, &nodes).expect("content is in memory");
     let excluded = (!excluded.is_empty()).then(|| additions.add(&Excluded(excluded)));
     let root = SnapshotRoot { name: String::new(), tree, excluded, files: 0, bytes: 0, sealed: None };

@@ -24,14 +24,14 @@ fn tree(memory: &mut MemoryObjects, files: Files<'_>) -> ContentId {
         let node = if name.ends_with('@') {
             Node::Link { target: text.as_bytes().to_vec() }
         } else if name.ends_with('/') {
-            Node::Folder { tree: additions.add(&Tree::default()), mode: *mode }
+            Node::Folder { tree: Tree::default().add_to(&mut additions), mode: *mode }
         } else {
             let content = additions.add_bytes(Kind::Blob, text.as_bytes().to_vec());
-            Node::File { content, size: text.len() as u64, mode: *mode }
+            Node::file(content, text.len() as u64, *mode)
         };
         nodes.insert(path(name.trim_end_matches(['@', '/'])), Some(node));
     }
-    let empty = additions.add(&Tree::default());
+    let empty = Tree::default().add_to(&mut additions);
     let made = graft(&mut additions, empty, &nodes).expect("content is in memory");
     let new = additions.into_new();
     memory.insert_all(new);

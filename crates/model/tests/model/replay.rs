@@ -11,7 +11,7 @@ use retake_model::replay::{
     FileStep, OnConflict, PathOutcome, ReplayPlan, ReplayResult, replay, restore_paths,
 };
 use retake_model::sealed::{SealedFile, SealedFiles, SealedState};
-use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, differences, graft, resolve};
+use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, add_file, differences, graft, resolve};
 
 const LABELS: MergeLabels<'static> = MergeLabels { ours: "ours", theirs: "theirs" };
 
@@ -29,16 +29,12 @@ impl World {
         let mut nodes = BTreeMap::new();
         for (path, text) in files {
             let node = match path.strip_suffix('/') {
-                Some(_) => Node::Folder { tree: additions.add(&Tree::default()), mode: 0o755 },
-                None => Node::File {
-                    content: additions.add_bytes(Kind::Blob, text.as_bytes().to_vec()),
-                    size: text.len() as u64,
-                    mode: 0o644,
-                },
+                Some(_) => Node::Folder { tree: Tree::default().add_to(&mut additions), mode: 0o755 },
+                None => add_file(&mut additions, text.as_bytes().to_vec(), 0o644),
             };
             nodes.insert(self::path(path), Some(node));
         }
-        let empty = additions.add(&Tree::default());
+        let empty = Tree::default().add_to(&mut additions);
         let tree = graft(&mut additions, empty, &nodes).expect("content is in memory");
         let root =
             SnapshotRoot { name: String::new(), tree, excluded: None, files: 0, bytes: 0, sealed: None };
@@ -81,7 +77,7 @@ impl World {
                     files.push((difference.path.to_string(), text));
                 }
                 Some(Node::Folder { tree, .. }) => {
-                    let inside: Tree = load(&self.memory, *tree).expect("content is in memory");
+                    let inside = Tree::load(&self.memory, *tree).expect("content is in memory");
                     if inside.entries().is_empty() {
                         files.push((format!("{}/", difference.path), String::new()));
                     }
@@ -344,7 +340,7 @@ fn with_mode(world: &mut World, text: &str, mode: u16) -> ContentId {
     let mut additions = Additions::new(&world.memory);
     let tree = snapshot.roots[0].tree;
     let node = match resolve(&additions, tree, &path("f")).expect("content is in memory") {
-        Some(Node::File { content, size, .. }) => Some(Node::File { content, size, mode }),
+        Some(Node::File { content, size, .. }) => Some(Node::file(content, size, mode)),
         other => other,
     };
     let tree =

@@ -14,6 +14,7 @@
 //!
 //! Running an interrupted redaction again completes it.
 
+mod chunks;
 mod locate;
 mod rewrite;
 mod secrets;
@@ -111,11 +112,15 @@ impl Store {
             let mut redacted = exclusive.transact(|writing| {
                 writing.sort_recent()?;
                 let mut redacted = RedactionReport::default();
-                for &(kind, id) in contents {
+                let (files, chunks) = writing.chunked_among(contents)?;
+                for (kind, id) in contents.iter().copied().chain(chunks) {
                     if let Some(bytes) = writing.redact_one(kind, id, now)? {
                         redacted.objects += 1;
                         redacted.bytes += bytes;
                     }
+                }
+                for file in files {
+                    writing.record_redaction(Kind::Blob, file, now)?;
                 }
                 if !secrets.is_empty() {
                     writing.redact_copies(secrets, threads, now, &mut redacted)?;
@@ -159,11 +164,17 @@ impl WriteTransaction<'_> {
     fn redact_one(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<Option<u64>, StoreError> {
         let removed = self.remove_stored(kind, id)?;
         if removed.is_some() {
-            self.connection
-                .prepare_cached("INSERT OR REPLACE INTO redaction (id, kind, time) VALUES (?1, ?2, ?3)")?
-                .execute(params![id.bytes(), kind as i64, now.millis()])?;
+            self.record_redaction(kind, id, now)?;
         }
         Ok(removed)
+    }
+
+    /// Records that this content was destroyed, so that it is not captured again.
+    fn record_redaction(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO redaction (id, kind, time) VALUES (?1, ?2, ?3)")?
+            .execute(params![id.bytes(), kind as i64, now.millis()])?;
+        Ok(())
     }
 
     /// Destroys text derived from the secrets in states, in the log, and in sent requests.

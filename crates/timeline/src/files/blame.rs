@@ -7,9 +7,10 @@
 
 mod trace;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
-use retake_model::content::ContentId;
+use retake_model::content::{ContentId, Kind};
 use retake_model::diff::{self, DiffError, MAX_LINES, MAX_TEXT_BYTES};
 use retake_model::object::{ObjectError, load};
 use retake_model::operation::{OperationKind, TurnStep};
@@ -92,16 +93,14 @@ impl ProjectReader<'_> {
     ) -> Result<Blame, BlameError> {
         let queries = self.reader.queries();
         let node = find(&queries, snapshot, path)?;
-        let (content, size) = match node {
+        match node {
             None => return Err(BlameError::NoSuchFile),
-            Some(Node::File { content, size, .. }) => (content, size),
+            Some(Node::File { .. }) => {}
             Some(_) => return Err(BlameError::NotAFile),
-        };
-        if size > MAX_TEXT_BYTES as u64 {
-            return Err(DiffError::TooLarge.into());
         }
-        let contents = Contents { queries: &queries };
-        let text = contents.text((size, content))?;
+        let contents = Contents { queries: &queries, files: RefCell::default() };
+        let content = contents.id(node.as_ref()).ok_or(DiffError::TooLarge)?;
+        let text = contents.text(content)?;
         diff::check(&text)?;
         if diff::lines(&text).count() > MAX_LINES {
             return Err(DiffError::TooLarge.into());
@@ -111,10 +110,11 @@ impl ProjectReader<'_> {
         found.reverse();
         let mut trace = Trace::new();
         for (number, touch) in (0_u32..).zip(&found) {
-            let (before, after) = (id(touch.change.before.as_ref()), id(touch.change.after.as_ref()));
+            let before = contents.id(touch.change.before.as_ref());
+            let after = contents.id(touch.change.after.as_ref());
             trace.step(number, effect_of(&touch.stored.operation.kind), before, after, &contents)?;
         }
-        let origins = trace.lines((size, content), &contents)?;
+        let origins = trace.lines(content, &contents)?;
         // Lists only operations of which some line remains.
         let mut places: HashMap<u32, usize> = HashMap::new();
         let mut named: Vec<u32> = origins.iter().copied().flatten().collect();
@@ -166,17 +166,6 @@ impl From<StoreError> for BlameError {
     }
 }
 
-/// Identifies a version of a file; the size determines how its content is stored.
-type FileId = (u64, ContentId);
-
-/// The id of a file that is small enough to have lines.
-fn id(node: Option<&Node>) -> Option<FileId> {
-    match node {
-        Some(Node::File { content, size, .. }) if *size <= MAX_TEXT_BYTES as u64 => Some((*size, *content)),
-        _ => None,
-    }
-}
-
 fn find(queries: &Queries<'_>, snapshot: ContentId, path: &RootPath) -> Result<Option<Node>, ObjectError> {
     let snapshot: Snapshot = load(queries, snapshot)?;
     match snapshot.root(&path.root) {
@@ -185,15 +174,33 @@ fn find(queries: &Queries<'_>, snapshot: ContentId, path: &RootPath) -> Result<O
     }
 }
 
+/// The versions of files, by their content.
 struct Contents<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
+    files: RefCell<HashMap<ContentId, Node>>,
 }
 
-impl TextSource<FileId> for Contents<'_, '_> {
+impl Contents<'_, '_> {
+    /// The content of a file that is small enough to have lines.
+    fn id(&self, node: Option<&Node>) -> Option<ContentId> {
+        match node {
+            Some(file @ Node::File { content, size, .. }) if *size <= MAX_TEXT_BYTES as u64 => {
+                self.files.borrow_mut().insert(*content, file.clone());
+                Some(*content)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl TextSource<ContentId> for Contents<'_, '_> {
     type Error = ObjectError;
 
-    fn text(&self, (size, content): FileId) -> Result<Vec<u8>, ObjectError> {
-        read(self.queries, &Node::File { content, size, mode: 0 })
+    fn text(&self, content: ContentId) -> Result<Vec<u8>, ObjectError> {
+        match self.files.borrow().get(&content) {
+            Some(file) => read(self.queries, file),
+            None => Err(ObjectError::Missing { kind: Kind::Blob, id: content }),
+        }
     }
 }
 

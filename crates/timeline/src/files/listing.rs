@@ -135,7 +135,7 @@ impl<'names> Level<'names> {
         path: Option<TreePath>,
         passed: &'names [FileName],
     ) -> Result<Self, ObjectError> {
-        let tree: Tree = load(queries, tree)?;
+        let tree = Tree::load(queries, tree)?;
         let entries =
             tree.entries().iter().filter(|entry| passed.first().is_none_or(|first| entry.name >= *first));
         let entries: Vec<TreeEntry> = entries.cloned().collect();

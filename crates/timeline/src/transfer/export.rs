@@ -263,7 +263,7 @@ impl Lines<'_> {
 }
 
 /// Names of the exportable kinds in the file.
-const KINDS: [(Kind, &str); 14] = [
+const KINDS: [(Kind, &str); 15] = [
     (Kind::Blob, "blob"),
     (Kind::Entry, "entry"),
     (Kind::Entries, "entries"),
@@ -274,6 +274,7 @@ const KINDS: [(Kind, &str); 14] = [
     (Kind::Environment, "surroundings"),
     (Kind::Tree, "tree"),
     (Kind::Parts, "parts"),
+    (Kind::Chunks, "chunks"),
     (Kind::Snapshot, "snapshot"),
     (Kind::Excluded, "left_out"),
     (Kind::Sealed, "sealed"),

@@ -377,7 +377,7 @@ fn with_leftovers(
         // The content of a folder has its own paths.
         let node = match node {
             Some(Node::Folder { mode, .. }) => {
-                Some(Node::Folder { tree: additions.add(&Tree::default()), mode })
+                Some(Node::Folder { tree: Tree::default().add_to(additions), mode })
             }
             other => other,
         };

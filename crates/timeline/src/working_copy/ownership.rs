@@ -143,7 +143,7 @@ pub(super) fn with_changes(
             Some(Node::Folder { mode, .. }) => {
                 let tree = match there.get(&additions, &change.path)? {
                     Some(Node::Folder { tree, .. }) => tree,
-                    _ => additions.add(&Tree::default()),
+                    _ => Tree::default().add_to(&mut additions),
                 };
                 Some(Node::Folder { tree, mode: *mode })
             }

@@ -3,8 +3,9 @@
 //! The folder is observed without storing anything. Unrecorded changes are recorded inside that transaction, so that
 //! the preview sees the same state as the execution, and are reported as changes that would be recorded first.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +15,7 @@ use retake_model::object::{MemoryObjects, ObjectError, Objects, load};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::state::ThreadState;
-use retake_model::tree::Node;
+use retake_model::tree::{FileHasher, Node, PART, chunk_ranges};
 use retake_store::{Queries, WriteTransaction};
 use retake_workspace::apply::{OpenRoot, PlainFile, read_plain};
 use retake_workspace::folder::path_to_text;
@@ -348,8 +349,8 @@ impl WorkingCopy {
         let changed =
             [PathReport { path: path.clone(), outcome: Outcome::Unchanged, note: None, after, before: None }];
         let objects = UnstoredObjects::new(self, &observed, &queries, &changed);
-        // The parts of a large file exist only in the folder, and reading all of it for a range is too expensive.
-        let is_large = matches!(node, Node::File { size, .. } if Node::kind_of(size) == Kind::Parts);
+        // The chunks of a large file exist only in the folder, and reading all of it for a range is too expensive.
+        let is_large = matches!(node, Node::File { size, .. } if size > PART);
         let piece = piece_of(&objects, path, &node, 0..if is_large { 0 } else { most });
         if objects.outdated.get() { Err(FileError::Outdated) } else { Ok(Some(piece?)) }
     }
@@ -362,7 +363,10 @@ pub(super) struct UnstoredObjects<'a> {
     stored: &'a Queries<'a>,
     working_copy: &'a WorkingCopy,
     changed: &'a [PathReport],
-    files: OnceLock<HashMap<ContentId, (&'a Path, &'a TreePath, u64)>>,
+    /// Where contents and chunks are that are not stored.
+    places: OnceLock<HashMap<ContentId, UnstoredPlace<'a>>>,
+    /// The file that was read last, since its chunks follow one another.
+    last: RefCell<Option<(ContentId, Arc<[u8]>)>>,
     /// Whether a file changed again, so that the preview is outdated.
     outdated: Cell<bool>,
 }
@@ -376,35 +380,79 @@ impl<'a> UnstoredObjects<'a> {
     ) -> Self {
         let mut new = MemoryObjects::default();
         new.insert_all(observed.objects.iter().cloned());
-        Self { new, stored, working_copy, changed, files: OnceLock::new(), outdated: Cell::new(false) }
+        Self {
+            new,
+            stored,
+            working_copy,
+            changed,
+            places: OnceLock::new(),
+            last: RefCell::default(),
+            outdated: Cell::new(false),
+        }
     }
 
-    /// Path of an unstored content.
-    fn file(&self, content: ContentId) -> Option<&(&'a Path, &'a TreePath, u64)> {
-        let files = self.files.get_or_init(|| {
+    /// Where an unstored content or chunk is.
+    fn place(&self, id: ContentId) -> Option<&UnstoredPlace<'a>> {
+        let places = self.places.get_or_init(|| {
             let roots = self.working_copy.workspace.roots();
-            let found = self.changed.iter().filter_map(|changed| {
-                let Some(Node::File { content, size, .. }) = &changed.after else { return None };
-                let root = roots.iter().find(|root| root.name == changed.path.root)?;
-                Some((*content, (root.path.as_path(), &changed.path.path, *size)))
-            });
-            found.collect()
+            let mut places = HashMap::new();
+            for changed in self.changed {
+                let Some(node @ Node::File { content, size, .. }) = &changed.after else { continue };
+                let Some(root) = roots.iter().find(|root| root.name == changed.path.root) else { continue };
+                let (root, path) = (root.path.as_path(), &changed.path.path);
+                let whole = UnstoredPlace { root, path, content: *content, size: *size, range: 0..*size };
+                // Nodes of chunks are always in memory; without them, the file cannot be read.
+                let chunks = chunk_ranges(self, node).unwrap_or_default();
+                let chunks =
+                    chunks.into_iter().map(|(id, range)| (id, UnstoredPlace { range, ..whole.clone() }));
+                places.extend(chunks);
+                places.insert(*content, whole);
+            }
+            places
         });
-        files.get(&content)
+        places.get(&id)
     }
+
+    /// Reads a whole file again, if it still has that content.
+    fn read_again(&self, place: &UnstoredPlace<'_>) -> Option<Arc<[u8]>> {
+        if let Some((content, bytes)) = &*self.last.borrow()
+            && *content == place.content
+        {
+            return Some(Arc::clone(bytes));
+        }
+        // Something else may have replaced the file: a pipe must not block the preview.
+        let (found, _) = read_plain(&OpenRoot::open(place.root).ok()?, place.path, place.size);
+        let PlainFile::File { bytes, .. } = found else { return None };
+        let mut hasher = FileHasher::default();
+        hasher.push(&bytes);
+        let bytes: Arc<[u8]> = bytes.into();
+        let is_same = hasher.finish() == place.content;
+        is_same.then(|| self.last.replace(Some((place.content, Arc::clone(&bytes)))));
+        is_same.then_some(bytes)
+    }
+}
+
+/// A part of a file of which only the ids are in memory.
+#[derive(Clone)]
+struct UnstoredPlace<'a> {
+    root: &'a Path,
+    path: &'a TreePath,
+    content: ContentId,
+    size: u64,
+    range: Range<u64>,
 }
 
 impl Objects for UnstoredObjects<'_> {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, ObjectError> {
         let known = self.new.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id));
-        let Some(file) = self.file(id).filter(|_| known.is_err() && kind == Kind::Blob) else { return known };
-        let (root, path, size) = *file;
-        // Something else may have replaced the file: a pipe must not block the preview.
-        let found = OpenRoot::open(root).map(|root| read_plain(&root, path, size).0);
-        if let Ok(PlainFile::File { bytes, .. }) = found
-            && ContentId::of(Kind::Blob, &bytes) == id
-        {
-            return Ok(bytes.into());
+        if known.is_ok() || kind != Kind::Blob {
+            return known;
+        }
+        let Some(place) = self.place(id) else { return known };
+        let range = place.range.start as usize..place.range.end as usize;
+        let bytes = self.read_again(place);
+        if let Some(piece) = bytes.as_deref().and_then(|bytes| bytes.get(range)) {
+            return Ok(piece.into());
         }
         self.outdated.set(true);
         known

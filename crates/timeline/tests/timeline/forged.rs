@@ -346,15 +346,16 @@ fn nested(forgery: &mut Forgery<'_>, names: &[&str], deep: usize) -> ContentId {
             name: FileName::new(name.as_bytes()).expect("a name"),
             node: node.clone(),
         });
-        tree = forgery.additions.add(&Tree::new(entries.collect()));
+        tree = Tree::new(entries.collect()).add_to(&mut forgery.additions);
     }
     tree
 }
 
 fn plain_tree(forgery: &mut Forgery<'_>, size: u64) -> ContentId {
     let content = forgery.additions.add_bytes(Kind::Blob, b"hello".to_vec());
-    let node = Node::File { content, size, mode: 0o644 };
-    forgery.additions.add(&Tree::new(vec![TreeEntry { name: FileName::new(b"file").expect("a name"), node }]))
+    let node = Node::file(content, size, 0o644);
+    Tree::new(vec![TreeEntry { name: FileName::new(b"file").expect("a name"), node }])
+        .add_to(&mut forgery.additions)
 }
 
 fn with_files(forgery: &mut Forgery<'_>, tree: ContentId) {
@@ -408,7 +409,7 @@ fn an_import_with_data_of_a_version_control_system_is_refused() {
                 if deep {
                     let node = Node::Folder { tree, mode: 0o755 };
                     let name = FileName::new(b"deep").expect("a name");
-                    tree = forgery.additions.add(&Tree::new(vec![TreeEntry { name, node }]));
+                    tree = Tree::new(vec![TreeEntry { name, node }]).add_to(&mut forgery.additions);
                 }
                 with_files(forgery, tree);
             });

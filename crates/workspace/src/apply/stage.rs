@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use retake_model::content::{ContentId, Kind};
-use retake_model::object::{ObjectError, load};
+use retake_model::content::Kind;
+use retake_model::object::ObjectError;
 use retake_model::path::{FileName, TreePath};
-use retake_model::tree::{Difference, Node, PART, Parts};
+use retake_model::tree::{Difference, Node, each_piece};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -188,8 +188,8 @@ impl Staging<'_> {
                         self.failed(*index, errno)?;
                     }
                 }
-                Some(StagedContent::Parts(parts)) => {
-                    self.write_parts(&mut walker, *index, names, &parts, SyncMode::Sync)?;
+                Some(StagedContent::Pieces) => {
+                    self.write_pieces(&mut walker, *index, names, SyncMode::Sync)?;
                 }
                 None => self.write_link(&mut walker, *index, names)?,
             }
@@ -223,8 +223,8 @@ impl Staging<'_> {
                         bytes += file.bytes.len();
                         batch.push(file);
                     }
-                    Some(StagedContent::Parts(parts)) => {
-                        self.write_parts(&mut walker, *index, names, &parts, SyncMode::Nothing)?;
+                    Some(StagedContent::Pieces) => {
+                        self.write_pieces(&mut walker, *index, names, SyncMode::Nothing)?;
                     }
                     None => self.write_link(&mut walker, *index, names)?,
                 }
@@ -248,15 +248,17 @@ impl Staging<'_> {
 
     /// Reads the content of a file; `None` if it has none.
     fn read(&mut self, index: usize, names: &[FileName]) -> Result<Option<StagedContent>, Cause> {
-        let Node::File { content, size, mode } = *self.node(index) else { return Ok(None) };
-        let read = if Node::kind_of(size) == Kind::Blob {
-            self.request
-                .objects
-                .bytes(Kind::Blob, content)
-                .map(|bytes| StagedContent::Whole(StagedFile { index, names: names.to_vec(), mode, bytes }))
-        } else {
-            load::<Parts>(self.request.objects, content).map(StagedContent::Parts)
-        };
+        let node = self.node(index);
+        let (Node::File { mode, .. }, Some((kind, id))) = (node, node.stored_as()) else { return Ok(None) };
+        if kind != Kind::Blob {
+            return Ok(Some(StagedContent::Pieces));
+        }
+        let mode = *mode;
+        let read = self
+            .request
+            .objects
+            .bytes(kind, id)
+            .map(|bytes| StagedContent::Whole(StagedFile { index, names: names.to_vec(), mode, bytes }));
         match read {
             Ok(read) => Ok(Some(read)),
             Err(unavailable) => {
@@ -286,12 +288,11 @@ impl Staging<'_> {
         made.or_else(|errno| self.failed(index, errno))
     }
 
-    fn write_parts(
+    fn write_pieces(
         &mut self,
         walker: &mut Walker<'_>,
         index: usize,
         names: &[FileName],
-        parts: &Parts,
         after: SyncMode,
     ) -> Result<(), Cause> {
         let Node::File { mode, .. } = *self.node(index) else { return Ok(()) };
@@ -299,11 +300,15 @@ impl Staging<'_> {
             Ok(file) => file,
             Err(errno) => return self.failed(index, errno),
         };
-        self.write_each_part(file.as_fd(), index, parts)?;
-        if self.outcomes[index].is_none()
-            && let Err(errno) = finish(file.as_fd(), mode, after)
-        {
-            self.failed(index, errno)?;
+        match self.write_each_piece(file.as_fd(), index) {
+            Ok(()) => {
+                if let Err(errno) = finish(file.as_fd(), mode, after) {
+                    self.failed(index, errno)?;
+                }
+            }
+            Err(PieceError::Unavailable(unavailable)) => self.unavailable(index, unavailable)?,
+            Err(PieceError::Write(errno)) => self.failed(index, errno)?,
+            Err(PieceError::Cancelled(cause)) => return Err(cause),
         }
         if self.outcomes[index].is_some() {
             discard(walker, names);
@@ -311,39 +316,32 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// Writes the parts of a file in order; if one is unavailable, skips the path.
-    fn write_each_part(&mut self, file: BorrowedFd<'_>, index: usize, parts: &Parts) -> Result<(), Cause> {
-        let mut written = 0;
-        for &part in &parts.0 {
-            self.request.check_cancel()?;
-            let bytes = match self.part(part) {
-                Ok(bytes) => bytes,
-                Err(unavailable) => return self.unavailable(index, unavailable),
-            };
-            written += bytes.len() as u64;
-            if let Err(errno) = write_all(file, &bytes) {
-                return self.failed(index, errno);
-            }
-        }
-        if !matches!(self.node(index), Node::File { size, .. } if *size == written) {
-            self.outcomes[index] = Some(Outcome::Skipped(SkipReason::ContentMissing));
-        }
-        Ok(())
+    /// Writes the pieces of a file in order.
+    fn write_each_piece(&self, file: BorrowedFd<'_>, index: usize) -> Result<(), PieceError> {
+        each_piece(self.request.objects, self.node(index), &mut |piece| {
+            self.request.check_cancel().map_err(PieceError::Cancelled)?;
+            write_all(file, &piece).map_err(PieceError::Write)
+        })
     }
+}
 
-    fn part(&self, part: ContentId) -> Result<Arc<[u8]>, ObjectError> {
-        let bytes = self.request.objects.bytes(Kind::Blob, part)?;
-        // Parts from other machines must not exceed the part size.
-        if bytes.len() as u64 > PART {
-            return Err(ObjectError::Damaged { kind: Kind::Blob, id: part });
-        }
-        Ok(bytes)
+/// Why a file was not written piece by piece.
+enum PieceError {
+    Unavailable(ObjectError),
+    Write(Errno),
+    Cancelled(Cause),
+}
+
+impl From<ObjectError> for PieceError {
+    fn from(unavailable: ObjectError) -> Self {
+        Self::Unavailable(unavailable)
     }
 }
 
 enum StagedContent {
     Whole(StagedFile),
-    Parts(Parts),
+    /// A file that is not read at once.
+    Pieces,
 }
 
 /// What to do after writing a file.

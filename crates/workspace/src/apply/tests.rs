@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::{Additions, MemoryObjects};
 use retake_model::path::{FileName, TreePath};
-use retake_model::tree::{Difference, Node, PART, Parts, Tree, TreeEntry, differences};
+use retake_model::tree::{Difference, Node, PART, Parts, Tree, TreeEntry, add_file, differences};
 
 use super::*;
 
@@ -166,16 +166,16 @@ fn build(additions: &mut Additions<'_, MemoryObjects>, entries: &[(Vec<FileName>
         let node = match here {
             Some(TestNode::File(bytes, mode)) => {
                 let size = bytes.len() as u64;
-                let content = if size > PART {
+                if size > PART && size % 2 == 1 {
+                    // As older versions stored it.
                     let parts = bytes
                         .chunks(PART as usize)
                         .map(|part| additions.add_bytes(Kind::Blob, part.to_vec()))
                         .collect();
-                    additions.add(&Parts(parts))
+                    Node::file(additions.add(&Parts(parts)), size, *mode)
                 } else {
-                    additions.add_bytes(Kind::Blob, bytes.clone())
-                };
-                Node::File { content, size, mode: *mode }
+                    add_file(additions, bytes.clone(), *mode)
+                }
             }
             Some(TestNode::Link(target)) => Node::Link { target: target.clone() },
             folder => {
@@ -185,7 +185,7 @@ fn build(additions: &mut Additions<'_, MemoryObjects>, entries: &[(Vec<FileName>
         };
         made.push(TreeEntry { name: group[0].0[0].clone(), node });
     }
-    additions.add(&Tree::new(made))
+    Tree::new(made).add_to(additions)
 }
 
 /// The shape of a folder on disk.

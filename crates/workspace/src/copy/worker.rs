@@ -111,7 +111,7 @@ fn copy_file(
     node: &Node,
     shared: &SharedState,
 ) -> Result<bool, Errno> {
-    let Node::File { content, size, mode } = *node else { return Ok(false) };
+    let Node::File { content, size, mode, .. } = *node else { return Ok(false) };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(source) = rustix::fs::openat(from, path.name().bytes(), flags, Mode::empty()) else {
         return Ok(false);

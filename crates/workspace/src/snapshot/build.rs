@@ -224,10 +224,14 @@ impl<'walk> Builder<'walk> {
             return FolderOutcome::Excluded(Exclusion::of_folder(reason));
         }
         self.entries[number] = Some(entries);
-        let bytes = encode(&Tree::new(tree));
-        let tree = ContentId::of(Kind::Tree, &bytes);
-        if known.is_none_or(|known| known.tree != tree) {
-            self.objects.push(NewObject { id: tree, kind: Kind::Tree, bytes: bytes.into() });
+        let objects = self.objects.len();
+        let tree = Tree::new(tree).encode_nodes(&mut |bytes| {
+            let id = ContentId::of(Kind::Tree, &bytes);
+            self.objects.push(NewObject { id, kind: Kind::Tree, bytes: bytes.into() });
+            id
+        });
+        if known.is_some_and(|known| known.tree == tree) {
+            self.objects.truncate(objects);
         }
         FolderOutcome::Folder { tree, mode }
     }
@@ -289,9 +293,7 @@ impl<'walk> Builder<'walk> {
     /// The tree node of an entry, or the reason to exclude it.
     fn node(&self, entry: &Entry) -> Result<Option<Node>, Exclusion> {
         Ok(Some(match &entry.kind {
-            EntryKind::File { stat, content } => {
-                Node::File { content: *content, size: stat.size, mode: stat.permissions() }
-            }
+            EntryKind::File { stat, content } => content.node(stat),
             EntryKind::Link { target, .. } => Node::Link { target: target.clone() },
             EntryKind::Folder { number } => match self.outcomes[*number as usize] {
                 FolderOutcome::Folder { tree, mode } => Node::Folder { tree, mode },

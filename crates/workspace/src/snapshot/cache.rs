@@ -19,8 +19,8 @@ pub(super) use format::{CacheWriter, CachedEntry, Exclusion, Folder};
 use std::ffi::CStr;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::load;
-use retake_model::tree::{PART, Parts};
+use retake_model::object::Objects;
+use retake_model::reference::{Reference, references};
 use retake_store::{Queries, Store, StoreError};
 
 /// Results of the last snapshot.
@@ -96,15 +96,10 @@ impl Cache {
             }
             for (_, entry) in self.entries(folder) {
                 let CachedEntry::File { stat, content, .. } = entry else { continue };
-                let known = if stat.size > PART {
-                    match load::<Parts>(queries, content) {
-                        Ok(parts) => parts.0.iter().try_fold(true, |all, part| {
-                            queries.is_indexed(Kind::Blob, *part).map(|known| all && known)
-                        })?,
-                        Err(_) => false,
-                    }
-                } else {
-                    queries.is_indexed(Kind::Blob, content)?
+                let known = match content.node(&stat).stored_as() {
+                    Some((Kind::Blob, id)) => queries.is_indexed(Kind::Blob, id)?,
+                    Some((kind, id)) => all_are_indexed(queries, (kind, id))?,
+                    None => true,
                 };
                 if !known {
                     return Ok(false);
@@ -113,4 +108,23 @@ impl Cache {
         }
         Ok(true)
     }
+}
+
+/// Returns whether the store has a list of parts or chunks, and everything below it.
+fn all_are_indexed(queries: &Queries<'_>, top: Reference) -> Result<bool, StoreError> {
+    let mut open = vec![top];
+    while let Some((kind, id)) = open.pop() {
+        if kind == Kind::Blob {
+            if !queries.is_indexed(kind, id)? {
+                return Ok(false);
+            }
+            continue;
+        }
+        let Ok(bytes) = queries.bytes(kind, id) else { return Ok(false) };
+        match references(kind, &bytes) {
+            Ok(below) => open.extend(below),
+            Err(_) => return Ok(false),
+        }
+    }
+    Ok(true)
 }

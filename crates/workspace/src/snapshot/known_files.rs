@@ -55,7 +55,7 @@ fn gather(cache: &Cache, index: u32, above: &mut Vec<u8>, files: &mut HashMap<Ve
         above.extend(name.to_bytes());
         match entry {
             CachedEntry::File { stat, settled: true, content } => {
-                files.insert(above.clone(), (stat, content));
+                files.insert(above.clone(), (stat, content.id));
             }
             // Children have higher numbers, so a damaged index cannot cause a loop.
             CachedEntry::Folder { index: below } if below > index => gather(cache, below, above, files),

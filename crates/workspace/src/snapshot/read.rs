@@ -6,8 +6,8 @@ use std::io::Read;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use retake_model::content::{ContentId, encode};
-use retake_model::tree::{ExclusionReason, PART, Parts};
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::tree::{Chunk, Chunker, Chunks, ExclusionReason, MAX_FILE, MAX_WHOLE, Node, PART, Parts};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -21,10 +21,26 @@ const MAX_TRIES: u32 = 4;
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(3);
 
+/// The content of a file, and where it is stored if it is large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileContent {
+    pub(super) id: ContentId,
+    /// The list of its chunks.
+    pub(super) chunks: Option<ContentId>,
+}
+
+impl FileContent {
+    /// The node of the file.
+    pub(super) fn node(self, stat: &Stat) -> Node {
+        let Self { id, chunks } = self;
+        Node::File { content: id, size: stat.size, mode: stat.permissions(), chunks }
+    }
+}
+
 /// Outcome of reading a file.
 pub(super) enum ReadOutcome {
     /// The file did not change during reading.
-    File(Stat, ContentId),
+    File(Stat, FileContent),
     /// Excluded.
     Excluded(ExclusionReason),
     /// The file no longer exists.
@@ -63,7 +79,7 @@ pub(super) fn read_file(
         if before.device != device {
             return Ok(ReadOutcome::Excluded(ExclusionReason::Mounted));
         }
-        if before.size > largest {
+        if before.size > largest.min(MAX_FILE) {
             return Ok(ReadOutcome::Excluded(ExclusionReason::TooLarge));
         }
         let content = match read_content(&mut file, &before, writer, buffer) {
@@ -84,7 +100,7 @@ pub(super) fn read_file(
 }
 
 enum Content {
-    Stored(ContentId),
+    Stored(FileContent),
     Redacted,
     Changed,
 }
@@ -100,15 +116,37 @@ fn read_content(
     writer: &mut SinkWriter<'_>,
     buffer: &mut Vec<u8>,
 ) -> Result<Content, ReadFileError> {
-    if before.size <= PART {
+    if before.size <= MAX_WHOLE {
         read_up_to(file, buffer, before.size)?;
         if buffer.len() as u64 != before.size || !is_same(file, before)? {
             return Ok(Content::Changed);
         }
         let (id, offered) = writer.blob(buffer)?;
-        return Ok(if offered == BlobOutcome::Redacted { Content::Redacted } else { Content::Stored(id) });
+        return Ok(if offered == BlobOutcome::Redacted {
+            Content::Redacted
+        } else {
+            Content::Stored(FileContent { id, chunks: None })
+        });
     }
-    let mut parts = Vec::new();
+    read_chunks(file, before, writer, buffer)
+}
+
+/// Reads a large file, part by part, and stores it in chunks.
+fn read_chunks(
+    file: &mut File,
+    before: &Stat,
+    writer: &mut SinkWriter<'_>,
+    buffer: &mut Vec<u8>,
+) -> Result<Content, ReadFileError> {
+    let (mut parts, mut chunks) = (Vec::new(), Vec::new());
+    let mut redacted = false;
+    let mut chunker = Chunker::default();
+    let mut each = |writer: &mut SinkWriter<'_>, chunk: &[u8]| {
+        let (id, offered) = writer.blob(chunk)?;
+        redacted |= offered == BlobOutcome::Redacted;
+        chunks.push(Chunk { id, bytes: chunk.len() as u64 });
+        Ok::<_, ReadFileError>(())
+    };
     let mut left = before.size;
     while left > 0 {
         let length = left.min(PART);
@@ -116,17 +154,28 @@ fn read_content(
         if (buffer.len() as u64) < length {
             return Ok(Content::Changed);
         }
-        let (id, offered) = writer.blob(buffer)?;
-        if offered == BlobOutcome::Redacted {
+        let part = ContentId::of(Kind::Blob, buffer);
+        // Older versions stored it as a blob, which may have been destroyed on purpose.
+        if writer.is_redacted(part) {
             return Ok(Content::Redacted);
         }
-        parts.push(id);
+        parts.push(part);
+        chunker.push(buffer, &mut |chunk| each(writer, chunk))?;
         left -= length;
+    }
+    chunker.finish(&mut |chunk| each(writer, chunk))?;
+    if redacted {
+        return Ok(Content::Redacted);
     }
     if !is_same(file, before)? {
         return Ok(Content::Changed);
     }
-    Ok(Content::Stored(writer.parts(encode(&Parts(parts)))?))
+    let id = match parts[..] {
+        [only] => only,
+        _ => ContentId::of(Kind::Parts, &encode(&Parts(parts))),
+    };
+    let chunks = Chunks::encode_nodes(chunks, &mut |node| writer.chunks(node))?;
+    Ok(Content::Stored(FileContent { id, chunks: Some(chunks) }))
 }
 
 /// Fills the buffer with up to `length` bytes.

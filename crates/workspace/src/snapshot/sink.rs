@@ -123,10 +123,15 @@ impl<'store> Sink<'store> {
 }
 
 impl SinkWriter<'_> {
-    /// Offers the bytes of a file or of a part.
+    /// Whether this content was erased on purpose.
+    pub(super) fn is_redacted(&self, id: ContentId) -> bool {
+        self.sink.redacted.contains(&id)
+    }
+
+    /// Offers the bytes of a file or of a chunk.
     pub(super) fn blob(&mut self, bytes: &[u8]) -> Result<(ContentId, BlobOutcome), StoreError> {
         let id = ContentId::of(Kind::Blob, bytes);
-        if self.sink.redacted.contains(&id) {
+        if self.is_redacted(id) {
             return Ok((id, BlobOutcome::Redacted));
         }
         if !self.is_known(Kind::Blob, id)? {
@@ -135,11 +140,11 @@ impl SinkWriter<'_> {
         Ok((id, BlobOutcome::Stored))
     }
 
-    /// Offers the part list of a long file.
-    pub(super) fn parts(&mut self, bytes: Vec<u8>) -> Result<ContentId, StoreError> {
-        let id = ContentId::of(Kind::Parts, &bytes);
-        if !self.is_known(Kind::Parts, id)? {
-            let object = NewObject { id, kind: Kind::Parts, bytes: bytes.into() };
+    /// Offers a node of the list of chunks of a large file.
+    pub(super) fn chunks(&mut self, bytes: Vec<u8>) -> Result<ContentId, StoreError> {
+        let id = ContentId::of(Kind::Chunks, &bytes);
+        if !self.is_known(Kind::Chunks, id)? {
+            let object = NewObject { id, kind: Kind::Chunks, bytes: bytes.into() };
             self.sink.small_batch().objects.push(object);
         }
         Ok(id)

@@ -2,10 +2,10 @@
 
 use std::ffi::CString;
 
-use retake_model::content::ContentId;
 use retake_model::tree::ExclusionReason;
 
 use super::cache::Exclusion;
+use super::read::FileContent;
 use super::rules::Fingerprint;
 use super::stat::Stat;
 
@@ -67,7 +67,7 @@ pub(super) struct Entry {
 }
 
 pub(super) enum EntryKind {
-    File { stat: Stat, content: ContentId },
+    File { stat: Stat, content: FileContent },
     Link { stat: Stat, target: Vec<u8> },
     Folder { number: u32 },
     Excluded(Exclusion),

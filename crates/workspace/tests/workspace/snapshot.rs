@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::support::{TestFolder, settle};
+use crate::support::{NOW, TestFolder, commit, settle};
 use retake_model::tree::ExclusionReason;
 
 fn map<const COUNT: usize, T>(pairs: [(&str, T); COUNT]) -> BTreeMap<String, T> {
@@ -173,4 +173,41 @@ fn a_rewrite_that_keeps_size_and_time_is_seen() {
         let taken = place.keep();
         assert_eq!(place.captured(&taken)["file"], format!("{round:04}"));
     }
+}
+
+#[test]
+fn a_small_change_in_a_large_folder_or_file_costs_kilobytes() {
+    let place = TestFolder::new();
+    for number in 0..3_000 {
+        place.write(&format!("many/file_{number:05}.txt"), format!("file {number}"));
+    }
+    let line = |number: u64| format!("{number}: {}\n", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut text: Vec<String> = (0..60_000).map(line).collect();
+    place.write("long.txt", text.concat());
+    assert!(text.concat().len() > 1_500_000);
+    settle();
+    let _ = place.keep();
+    // The bytes of new objects, before compression.
+    let added = |place: &TestFolder| {
+        let taken = place.take();
+        let objects = taken.objects.clone();
+        let bytes =
+            place.store.write(move |writing| writing.put_contents(&objects, NOW)).expect("it is stored");
+        settle();
+        (bytes, commit(&place.store, taken))
+    };
+    settle();
+    place.write("many/file_01234.txt", "changed");
+    let (bytes, taken) = added(&place);
+    assert!(bytes < 20_000, "one of 3,000 files: {bytes} bytes");
+    assert_eq!(place.captured(&taken)["many/file_01234.txt"], "changed");
+
+    text[30_000] = "one line\n".to_owned();
+    place.write("long.txt", text.concat());
+    let (bytes, taken) = added(&place);
+    assert!(bytes < 60_000, "one line of a long text: {bytes} bytes");
+    assert_eq!(place.captured(&taken)["long.txt"], text.concat().as_bytes().escape_ascii().to_string());
+
+    fs::remove_dir_all(place.store.folder().join("folders")).expect("the cache is gone");
+    assert_eq!(place.keep().id, taken.id, "read anew, it is the same");
 }

@@ -8,10 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use retake_model::content::{ContentId, Kind};
+use retake_model::content::ContentId;
 use retake_model::object::{Objects, load};
 use retake_model::time::Timestamp;
-use retake_model::tree::{Excluded, ExclusionReason, Node, PART, Parts, Tree};
+use retake_model::tree::{Excluded, ExclusionReason, Node, Tree, read};
 use retake_store::Store;
 use retake_workspace::snapshot::{CapturedSnapshot, Options, Workspace, snapshot};
 
@@ -84,13 +84,13 @@ pub fn read_tree(
     path: &str,
     captured: &mut BTreeMap<String, String>,
 ) {
-    let tree: Tree = load(objects, tree).expect("it is stored");
+    let tree = Tree::load(objects, tree).expect("it is stored");
     tree.check().expect("it is well-formed");
     for entry in tree.entries() {
         let path = format!("{path}{}", entry.name);
         let text = match &entry.node {
-            Node::File { content, size, .. } => {
-                let bytes = read_content(objects, *content, *size);
+            file @ Node::File { size, .. } => {
+                let bytes = read(objects, file).expect("it is stored");
                 assert_eq!(bytes.len() as u64, *size, "{path}");
                 bytes.escape_ascii().to_string()
             }
@@ -101,16 +101,6 @@ pub fn read_tree(
             }
         };
         captured.insert(path, text);
-    }
-}
-
-pub fn read_content(objects: &impl Objects, content: ContentId, size: u64) -> Vec<u8> {
-    let blob = |id| objects.bytes(Kind::Blob, id).expect("it is stored");
-    if size > PART {
-        let parts: Parts = load(objects, content).expect("it is stored");
-        parts.0.iter().flat_map(|part| blob(*part).to_vec()).collect()
-    } else {
-        blob(content).to_vec()
     }
 }
 

@@ -84,6 +84,10 @@ impl Queries<'_> {
         if blobs.is_empty() {
             return Ok(found);
         }
+        // Large files have the id of a blob, but are stored in chunks.
+        found.extend(
+            self.chunked_files()?.into_iter().map(|file| file.content).filter(|id| blobs.contains(id)),
+        );
         for kind in [Kind::Tree, Kind::Entry] {
             self.each_stored(Some(kind), &mut |_, bytes| {
                 let used = references(kind, bytes).unwrap_or_default();
@@ -98,7 +102,11 @@ impl Queries<'_> {
     }
 
     /// Passes the objects in the database, of one kind or of all, to `each`.
-    fn each_stored(&self, kind: Option<Kind>, each: &mut dyn FnMut(i64, &[u8])) -> Result<(), StoreError> {
+    pub(super) fn each_stored(
+        &self,
+        kind: Option<Kind>,
+        each: &mut dyn FnMut(i64, &[u8]),
+    ) -> Result<(), StoreError> {
         let mut statement = self
             .connection
             .prepare("SELECT kind, packing, body FROM object WHERE ?1 IS NULL OR kind = ?1")?;
@@ -152,6 +160,9 @@ impl Store {
                 found.insert(SecretLocation::content(&row.file(), Kind::Blob, id));
             }
         }
+        for content in queries.chunked_files_holding(secrets)? {
+            found.insert(SecretLocation::content("retake.db", Kind::Blob, content));
+        }
         // The objects in these were searched above.
         let is_searched = |table: &str, column: &str, value: &[u8]| {
             table == "object" || (table, column) == ("operation", "bundle") && is_intact_bundle(value)
@@ -184,7 +195,7 @@ impl Store {
     }
 }
 
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 16] = [
     Kind::Blob,
     Kind::Entry,
     Kind::Entries,
@@ -200,6 +211,7 @@ const KINDS: [Kind; 15] = [
     Kind::Excluded,
     Kind::Sealed,
     Kind::SealedFiles,
+    Kind::Chunks,
 ];
 
 fn open(file: &Path, is_aside: bool) -> Result<Connection, StoreError> {

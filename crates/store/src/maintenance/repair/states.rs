@@ -75,6 +75,7 @@ fn is_attached(kind: Kind) -> bool {
             | Kind::Snapshot
             | Kind::Tree
             | Kind::Parts
+            | Kind::Chunks
             | Kind::Excluded
             | Kind::Sealed
             | Kind::SealedFiles

@@ -2,7 +2,10 @@
 
 use retake_model::content::Kind;
 use retake_model::id::FolderId;
-use retake_model::object::Objects;
+use retake_model::object::{Additions, MemoryObjects, Objects};
+use retake_model::path::FileName;
+use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, TreeEntry, add_file, chunk_ranges, read};
+use retake_store::Secrets;
 
 use super::world::*;
 use crate::support::*;
@@ -69,6 +72,66 @@ fn a_redacted_file_leaves_its_history_intact() {
     assert_clean(&world.store);
     let repaired = world.store.repair(&mut |_| {}, now()).expect("run succeeds");
     assert!(repaired.is_unchanged(), "{repaired:?}");
+    collect(&world.store);
+    assert_clean(&world.store);
+}
+
+/// Stores a file in a snapshot of a folder, in chunks, and makes the snapshot that of the project.
+fn put_large(world: &World, text: &str) -> Node {
+    let base = MemoryObjects::default();
+    let mut additions = Additions::new(&base);
+    let node = add_file(&mut additions, text.as_bytes().to_vec(), 0o644);
+    let entry = TreeEntry { name: FileName::new(b"large").expect("a name"), node: node.clone() };
+    let tree = Tree::new(vec![entry]).add_to(&mut additions);
+    let root = SnapshotRoot {
+        name: String::new(),
+        tree,
+        excluded: None,
+        files: 1,
+        bytes: text.len() as u64,
+        sealed: None,
+    };
+    let snapshot = additions.add(&Snapshot { roots: vec![root] });
+    let objects = additions.into_new();
+    world.store.write(move |writing| writing.put_contents(&objects, now())).expect("content stored");
+    look(&world.store, world.thread, snapshot, snapshot);
+    node
+}
+
+#[test]
+fn a_text_across_two_chunks_of_a_file_is_found_and_destroyed() {
+    let world = World::new();
+    let text = noise(9, 200_000).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let first = put_large(&world, &text);
+    let ranges = {
+        let reading = world.store.read().expect("a read transaction");
+        chunk_ranges(&reading.queries(), &first).expect("readable")
+    };
+    assert!(ranges.len() > 10, "{}", ranges.len());
+    // From one chunk to the next, in the middle of the file.
+    let boundary = ranges[5].1.end as usize;
+    let secret = &text[boundary - 12..boundary + 12];
+    let edited = text.replace(secret, &"x".repeat(24));
+    let second = put_large(&world, &edited);
+    let (Node::File { content, .. }, Node::File { content: kept, .. }) = (&first, &second) else {
+        unreachable!("both are files")
+    };
+
+    let mut secrets = Secrets::default();
+    secrets.add_passage(secret);
+    let found = world.store.redact_with(&[], &secrets, &[], now()).expect("nothing to destroy").remaining;
+    assert_eq!(found.iter().map(|place| place.id).collect::<Vec<_>>(), [Some(*content)]);
+
+    let redacted =
+        world.store.redact_with(&[(Kind::Blob, *content)], &secrets, &[], now()).expect("redaction succeeds");
+    assert_eq!(redacted.remaining, []);
+    let reading = world.store.read().expect("a read transaction");
+    assert!(read(&reading.queries(), &first).is_err());
+    assert_eq!(read(&reading.queries(), &second).expect("it shares most chunks"), edited.as_bytes());
+    assert!(reading.queries().redacted().expect("readable").contains(content), "it is not captured again");
+    assert_ne!(content, kept);
+    drop(reading);
+    assert_clean(&world.store);
     collect(&world.store);
     assert_clean(&world.store);
 }

@@ -12,7 +12,7 @@ use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
 use retake_model::path::FileName;
 use retake_model::time::Timestamp;
 use retake_model::tree::{
-    Excluded, ExcludedPath, ExclusionReason, Node, PART, Parts, Snapshot, SnapshotRoot, Tree, TreeEntry,
+    Excluded, ExcludedPath, ExclusionReason, Node, PART, Parts, Snapshot, SnapshotRoot, TreeEntry, TreeNode,
 };
 use retake_store::{CollectMode, Publication, PublishError, Queries, Store};
 
@@ -82,15 +82,17 @@ pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
     let batch = writer.finish().expect("pack finished");
     let mut objects = Vec::new();
     let parts = add(&mut objects, &Parts(vec![blob(&files[0]); 2]));
-    let file = |content, size| Node::File { content, size, mode: 0o644 };
+    let file = |content, size| Node::file(content, size, 0o644);
     let named = |name: &str, node| TreeEntry { name: FileName::new(name.as_bytes()).expect("a name"), node };
     let mut inner: Vec<TreeEntry> = (0..)
         .zip(files)
         .map(|(number, bytes)| named(&format!("file {number}"), file(blob(bytes), bytes.len() as u64)))
         .collect();
+    inner.sort_by(|left, right| left.name.cmp(&right.name));
     inner.push(named("long", file(parts, PART + 1)));
-    let inner = add(&mut objects, &Tree::new(inner));
-    let tree = add(&mut objects, &Tree::new(vec![named("src", Node::Folder { tree: inner, mode: 0o755 })]));
+    let inner = add(&mut objects, &TreeNode::Leaf(inner));
+    let folder = Node::Folder { tree: inner, mode: 0o755 };
+    let tree = add(&mut objects, &TreeNode::Leaf(vec![named("src", folder)]));
     let excluded = Excluded(vec![ExcludedPath {
         path: format!("{}.env", files.len()).into(),
         reason: ExclusionReason::Secret,

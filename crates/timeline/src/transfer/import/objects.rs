@@ -91,5 +91,6 @@ impl<R: BufRead> Import<'_, '_, R> {
 
 /// Returns whether a kind of object can be redacted: only content, and not the structure of a thread.
 pub(in crate::transfer) fn can_be_redacted(kind: Kind) -> bool {
-    matches!(kind, Kind::Entry | Kind::Blob | Kind::Sealed)
+    // The list of chunks of a file stands for its content.
+    matches!(kind, Kind::Entry | Kind::Blob | Kind::Chunks | Kind::Sealed)
 }

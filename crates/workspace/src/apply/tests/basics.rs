@@ -40,6 +40,9 @@ fn files_links_and_folders_are_added_changed_and_removed() {
     check([("d/e/f", f("1"))], [("d/e/g", f("1")), ("d/h", l("e"))]);
     check([("a/b/c/d", f("deep"))], []);
     check([], [("a", TestNode::File(vec![7; PART as usize * 2 + 5], 0o644))]);
+    check([], [("a", TestNode::File(vec![7; PART as usize * 2 + 6], 0o644))]);
+    let bytes = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+    check([("a", f("1"))], [("a", TestNode::File(bytes, 0o644))]);
     check([], [("a", TestNode::File(vec![7; PART as usize], 0o600))]);
     check([("a", f(""))], [("a", f("no longer empty"))]);
 }

@@ -235,8 +235,7 @@ fn a_path_with_missing_content_is_unchanged() {
     let before = shape([("a", f("1")), ("b", f("1"))]);
     fixture.write(&before);
     let mut steps = fixture.steps(&before, &shape([("a", f("2")), ("b", f("2"))]));
-    steps[0].after =
-        Some(Node::File { content: ContentId::of(Kind::Blob, b"nowhere"), size: 7, mode: 0o644 });
+    steps[0].after = Some(Node::file(ContentId::of(Kind::Blob, b"nowhere"), 7, 0o644));
     let outcomes = fixture.outcomes(&steps);
     assert_eq!(outcomes["a"], Outcome::Skipped(SkipReason::ContentMissing));
     assert_eq!(outcomes["b"], Outcome::Written);
@@ -251,8 +250,7 @@ fn an_entry_whose_replacement_cannot_be_written_stays_with_everything_below_it()
     let after = shape([("b", f("new")), ("deep", f("5")), ("flat/in", f("6"))]);
     let mut steps = fixture.steps(&before, &after);
     for step in steps.iter_mut().filter(|step| step.path.to_string() == "deep") {
-        step.after =
-            Some(Node::File { content: ContentId::of(Kind::Blob, b"nowhere"), size: 7, mode: 0o644 });
+        step.after = Some(Node::file(ContentId::of(Kind::Blob, b"nowhere"), 7, 0o644));
     }
     let outcomes = fixture.outcomes(&steps);
     for path in ["deep", "deep/further", "deep/further/in", "deep/in"] {

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use retake_model::tree::TreeNode;
+
 use super::*;
 
 /// A root next to a folder that nothing may change.
@@ -27,7 +29,7 @@ fn names_that_escape_the_folder_are_refused() {
         minicbor_bytes(&mut bytes, name.as_bytes());
         bytes.extend([0x82, 0x01, 0x81]);
         minicbor_bytes(&mut bytes, b"target");
-        assert!(retake_model::content::decode::<Tree>(&bytes).is_err(), "{name:?}");
+        assert!(retake_model::content::decode::<TreeNode>(&bytes).is_err(), "{name:?}");
     }
 }
 
@@ -37,17 +39,17 @@ fn data_of_version_control_systems_is_neither_written_nor_removed() {
         let mut fixture = Fixture::new();
         let inside = fixture.tree(&shape([("hgrc", f("[hooks]"))]));
         let plain = fixture.tree(&shape([("a", f("1"))]));
-        let plain: Tree = retake_model::object::load(&fixture.objects, plain).expect("captured");
+        let plain = Tree::load(&fixture.objects, plain).expect("captured");
         // As an import or an older version may have stored it.
         let mut bytes = vec![0x81, 0x82];
         minicbor_bytes(&mut bytes, name.as_bytes());
         bytes.extend([0x82, 0x01, 0x81]);
         minicbor_bytes(&mut bytes, b"target");
-        let old: Tree = retake_model::content::decode(&bytes).expect("it can be read");
+        let old: TreeNode = retake_model::content::decode(&bytes).expect("it can be read");
         let both = plain.with(&old.entries()[0].name, Some(Node::Folder { tree: inside, mode: 0o755 }));
         let base = fixture.objects.clone();
         let mut additions = Additions::new(&base);
-        let id = additions.add(&both);
+        let id = both.add_to(&mut additions);
         fixture.objects.insert_all(additions.into_new());
         let empty = fixture.tree(&shape([]));
         let brought = differences(&fixture.objects, Some(empty), Some(id)).expect("captured");
@@ -175,7 +177,7 @@ fn check_deep_path() {
     // A failure far down leaves nothing behind.
     let mut steps = fixture.steps(&Shape::new(), &deep);
     let last = steps.last_mut().expect("the file");
-    last.after = Some(Node::File { content: ContentId::of(Kind::Blob, b"?"), size: 1, mode: 0o644 });
+    last.after = Some(Node::file(ContentId::of(Kind::Blob, b"?"), 1, 0o644));
     let report = fixture.apply(&steps).expect("no failure");
     assert_eq!(report.results[1099].outcome, Outcome::Skipped(SkipReason::ContentMissing));
     super::super::walk::remove_all(OpenRoot::open(&fixture.root()).expect("a folder").as_fd(), b"d")

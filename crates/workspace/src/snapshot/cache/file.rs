@@ -11,7 +11,9 @@ use retake_store::{Permissions, Store};
 
 use crate::snapshot::workspace::Root;
 
-const MAGIC: &[u8; 8] = b"rtkstat3";
+const MAGIC: &[u8; 8] = b"rtkstat4";
+/// Of caches before files were stored in chunks: they have no such file, and are valid otherwise.
+const EARLIER_MAGIC: &[u8; 8] = b"rtkstat3";
 const CHECKSUM_BYTES: usize = 32;
 /// Erasures, device, inode, snapshot, flag and id of the excluded paths, folders.
 const HEADER_BYTES: usize = 8 + 8 + 8 + 32 + 1 + 32 + 4;
@@ -48,7 +50,7 @@ impl CacheFile {
     /// Reads the file, if it is intact and belongs to this root.
     pub(super) fn read(&self) -> Option<(CacheHeader, Vec<u8>)> {
         let mut bytes = fs::read(&self.path).ok()?;
-        let rest = bytes.strip_prefix(MAGIC)?;
+        let rest = bytes.strip_prefix(MAGIC).or_else(|| bytes.strip_prefix(EARLIER_MAGIC))?;
         let (checksum, rest) = rest.split_first_chunk::<CHECKSUM_BYTES>()?;
         if blake3::hash(rest).as_bytes() != checksum {
             return None;

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use retake_model::content::ContentId;
 use retake_model::tree::{ExcludedKind, ExclusionReason};
 
+use crate::snapshot::read::FileContent;
 use crate::snapshot::rules::Fingerprint;
 use crate::snapshot::stat::Stat;
 
@@ -31,7 +32,7 @@ pub(in crate::snapshot) struct Folder {
 /// A cached entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::snapshot) enum CachedEntry<'cache> {
-    File { stat: Stat, settled: bool, content: ContentId },
+    File { stat: Stat, settled: bool, content: FileContent },
     Link { stat: Stat, settled: bool, target: &'cache [u8] },
     Folder { index: u32 },
     Excluded(Exclusion),
@@ -69,6 +70,8 @@ impl CachedEntry<'_> {
     }
 }
 
+/// Marks a file that is stored in chunks.
+const CHUNKED: u8 = 8;
 /// Marks an excluded folder, in the byte of the reason.
 const FOLDER: u8 = 0x80;
 /// Size of a folder in the table.
@@ -93,9 +96,11 @@ impl CacheWriter {
         bytes.extend(name.to_bytes_with_nul());
         match entry {
             CachedEntry::File { stat, settled, content } => {
-                bytes.push(u8::from(*settled));
+                let sign = if content.chunks.is_some() { CHUNKED } else { 0 };
+                bytes.push(sign | u8::from(*settled));
                 put_stat(bytes, stat);
-                bytes.extend(content.bytes());
+                bytes.extend(content.id.bytes());
+                bytes.extend(content.chunks.iter().flat_map(ContentId::bytes));
             }
             CachedEntry::Link { stat, settled, target } => {
                 bytes.push(2 | u8::from(*settled));
@@ -194,11 +199,13 @@ pub(super) fn entries<'cache>(
         let name = CStr::from_bytes_with_nul(bytes.take(length + 1)?).ok()?;
         let sign = bytes.byte()?;
         let entry = match sign & !1 {
-            0 => CachedEntry::File {
-                stat: bytes.stat(device)?,
-                settled: sign & 1 == 1,
-                content: ContentId::from_bytes(*bytes.array()?),
-            },
+            kind @ (0 | CHUNKED) => {
+                let (stat, settled) = (bytes.stat(device)?, sign & 1 == 1);
+                let id = ContentId::from_bytes(*bytes.array()?);
+                let chunks =
+                    if kind == CHUNKED { Some(ContentId::from_bytes(*bytes.array()?)) } else { None };
+                CachedEntry::File { stat, settled, content: FileContent { id, chunks } }
+            }
             2 => {
                 let stat = bytes.stat(device)?;
                 let length = bytes.short()? as usize;
