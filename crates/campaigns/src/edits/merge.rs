@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 /// Number of values per text.
 pub(super) const VALUES_PER_TEXT: usize = 5;
 
+/// The last value of texts that are large enough to be stored in chunks.
+const LARGE: u64 = 3;
+
 /// The text with these values.
 pub(super) fn text(values: &[u64; VALUES_PER_TEXT]) -> Vec<u8> {
     let mut text = String::new();
@@ -12,6 +15,11 @@ pub(super) fn text(values: &[u64; VALUES_PER_TEXT]) -> Vec<u8> {
         writeln!(text, "place {place} is {value}").expect("writing into memory cannot fail");
         // Enough lines between two values that changes of both never touch.
         for line in 0..3 {
+            if (place, *value, line) == (VALUES_PER_TEXT - 1, LARGE, 2) {
+                text.extend(
+                    (0..1_500).map(|number| format!("  line {number} of a text that is stored in chunks\n")),
+                );
+            }
             writeln!(text, "  line {line} after place {place}").expect("writing into memory cannot fail");
         }
     }

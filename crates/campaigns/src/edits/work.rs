@@ -40,7 +40,12 @@ pub(super) fn edit(files: &mut Folder, rng: &mut Rng) {
         }
         6 => {
             let path = pick(rng, &BINARIES);
-            put(files, &path, FileNode::file([0, rng.below(5) as u8, 255]));
+            let version = rng.below(5);
+            // One of them is large enough to be stored in chunks.
+            let length: u64 = if version == 4 { 25_000 } else { 1 };
+            let bytes: Vec<u8> =
+                (0..length).flat_map(|number| [0, (version + number * number) as u8, 255]).collect();
+            put(files, &path, FileNode::file(bytes));
         }
         7 => {
             let path = pick(rng, &LINKS);

@@ -11,9 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use retake_model::content::Kind;
 use retake_model::object::Objects;
-use retake_model::tree::Node;
+use retake_model::tree::{Node, read};
 use retake_timeline::{Caller, Goal, MoveOptions, PlanRequest, Rules, Scope, Timeline, Unit, WorkingCopy};
 use retake_workspace::snapshot::{Options, Workspace};
 
@@ -64,8 +63,8 @@ fn put(objects: &dyn Objects, place: &Path, old: Option<&Node>, new: Option<&Nod
         None => {}
         Some(Node::Folder { .. }) => fs::create_dir_all(place)?,
         Some(Node::Link { target }) => symlink(OsStr::from_bytes(target), place)?,
-        Some(Node::File { content, mode, .. }) => {
-            fs::write(place, objects.bytes(Kind::Blob, *content)?)?;
+        Some(file @ Node::File { mode, .. }) => {
+            fs::write(place, read(objects, file)?)?;
             fs::set_permissions(place, fs::Permissions::from_mode((*mode).into()))?;
         }
     }
