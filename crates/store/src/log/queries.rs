@@ -32,6 +32,7 @@ impl<'transaction> Queries<'transaction> {
             first(connection, "SELECT coalesce(max(number), 0) FROM erasure").unwrap_or(UNKNOWN_EPOCH);
         cache.set_epoch(epoch);
         let extent = Extent::of(connection)
+            .map_err(crate::StoreError::from)
             .and_then(|extent| cache.recent.refresh(connection, extent).map(|()| extent))
             .unwrap_or_default();
         Self::at(connection, cache, ReadPoint { epoch, extent })

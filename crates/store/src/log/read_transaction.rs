@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use crate::location::database;
 use crate::log::queries::{Queries, ReadPoint};
+use crate::schema::check_version;
 use crate::{Store, StoreError};
 
 /// A snapshot of the store. Later writes are not visible.
@@ -31,6 +32,7 @@ impl Store {
         };
         // The first read inside the transaction fixes the snapshot.
         connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;
+        check_version(&connection, self.schema)?;
         let read_point = Queries::begin(&connection, &self.cache).read_point();
         Ok(ReadTransaction { store: self, connection: Some(connection), read_point })
     }
