@@ -40,11 +40,19 @@ impl WriteTransaction<'_> {
     }
 
     /// The objects that are not stored yet, each once.
+    ///
+    /// An object is stored after everything it refers to. So one that names a new object is new itself, which is usually
+    /// true of all but the first, and costs much less than looking each of them up. If damage or a redaction took what
+    /// it names, it is stored a second time, which does no harm.
     pub(crate) fn missing(&self, objects: &[NewObject]) -> Result<Vec<NewObject>, StoreError> {
         let mut missing: Vec<NewObject> = Vec::with_capacity(objects.len());
         let mut seen = HashSet::with_capacity(objects.len());
         for object in objects {
-            if seen.insert(object.id) && self.stored_object(object.kind, object.id)?.is_none() {
+            if !seen.insert(object.id) {
+                continue;
+            }
+            let recent = missing.iter().rev().take(MAX_COMPARED);
+            if names_any(object, recent) || self.stored_object(object.kind, object.id)?.is_none() {
                 missing.push(object.clone());
             }
         }
@@ -175,6 +183,14 @@ impl Objects for Queries<'_> {
             None => Ok(self.fetch(kind, id)?),
         }
     }
+}
+
+/// So many of the last new objects are searched for in the next one.
+const MAX_COMPARED: usize = 8;
+
+/// Whether the bytes of an object contain the id of one of these.
+fn names_any<'new>(object: &NewObject, mut new: impl Iterator<Item = &'new NewObject>) -> bool {
+    new.any(|child| memchr::memmem::find(&object.bytes, child.id.bytes()).is_some())
 }
 
 /// The placeholder for redacted content, so that history around it stays readable.
