@@ -49,7 +49,17 @@ pub(crate) fn scan(
     table: Table,
     visit: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<()>,
 ) -> Result<Vec<Gap>, StoreError> {
-    let everything = Gap { first: 0, last: i64::MAX };
+    scan_after(connection, table, -1, visit)
+}
+
+/// The same for the rows after a key.
+pub(crate) fn scan_after(
+    connection: &Connection,
+    table: Table,
+    key: i64,
+    visit: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> Result<Vec<Gap>, StoreError> {
+    let everything = Gap { first: key.saturating_add(1), last: i64::MAX };
     let Some(mut unread) = forward(connection, table, everything, visit)? else {
         return Ok(Vec::new());
     };

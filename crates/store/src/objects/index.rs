@@ -13,6 +13,9 @@
 //! many names (of a rolled-back transaction, or names that have moved to the sorted index). That does no harm,
 //! because every object is checked against its name. It must never contain too few, so a transaction that sees an
 //! older generation of recent names than the cache reads its own.
+//!
+//! A damaged page of the log hides the names in its bundles, and no others: lookups read around it. Names are moved only
+//! when all of them can be read.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -22,6 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, params};
 
 use crate::log::queries::Queries;
+use crate::maintenance::scan::{BUNDLES, scan_after};
 use crate::objects::bundle::names_in;
 use crate::{StoreError, WriteTransaction};
 
@@ -119,7 +123,7 @@ impl Hasher for IdentityHasher {
 
 impl RecentNames {
     /// Updates the cache to the state of a transaction that has written nothing yet.
-    pub(crate) fn refresh(&self, connection: &Connection, extent: Extent) -> rusqlite::Result<()> {
+    pub(crate) fn refresh(&self, connection: &Connection, extent: Extent) -> Result<(), StoreError> {
         let mut seen = self.lock();
         if extent.first > seen.extent.first {
             *seen = CachedNames {
@@ -138,7 +142,7 @@ impl RecentNames {
         }
         if extent.sequence > known.sequence {
             let after = known.sequence.max(*covered);
-            each_bundle(connection, after, &mut |prefix, place| names.insert(prefix, place))?;
+            each_readable_bundle(connection, after, &mut |prefix, place| names.insert(prefix, place))?;
             known.sequence = extent.sequence;
         }
         Ok(())
@@ -184,6 +188,28 @@ fn each_row(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)
     Ok(covered)
 }
 
+/// The same, without those that damage hides.
+fn each_readable(connection: &Connection, visit: &mut dyn FnMut(i64, i64)) -> Result<(), StoreError> {
+    let covered = each_row(connection, i64::MIN, visit)?;
+    each_readable_bundle(connection, covered, visit)
+}
+
+/// Passes the names in the readable bundles of all later operations to `visit`.
+fn each_readable_bundle(
+    connection: &Connection,
+    after: i64,
+    visit: &mut dyn FnMut(i64, i64),
+) -> Result<(), StoreError> {
+    scan_after(connection, BUNDLES, after, &mut |row| {
+        let sequence: i64 = row.get(0)?;
+        for name in names_in(row.get_ref(1)?.as_blob().unwrap_or_default()) {
+            visit(name, sequence.saturating_neg());
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
 /// Passes the names in the bundles of all later operations to `visit`.
 fn each_bundle(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
@@ -197,6 +223,15 @@ fn each_bundle(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i
         }
     }
     Ok(())
+}
+
+/// Names stay where they are if some cannot be read: a change of another thread need not wait for a repair.
+fn unless_damaged(moved: Result<(), StoreError>) -> Result<(), StoreError> {
+    // After a failed read, SQLite may have rolled the transaction back: only damage is passed over.
+    match moved {
+        Err(StoreError::Damaged(_)) => Ok(()),
+        moved => moved,
+    }
 }
 
 fn prefix_of(name: &[u8]) -> i64 {
@@ -275,7 +310,7 @@ impl Queries<'_> {
     fn read_recent_names(&self) -> Result<&Names, StoreError> {
         if self.index.own.get().is_none() {
             let mut names = Names::default();
-            each(self.connection, &mut |prefix, place| names.insert(prefix, place))?;
+            each_readable(self.connection, &mut |prefix, place| names.insert(prefix, place))?;
             let _ = self.index.own.set(names);
         }
         Ok(self.index.own.get().expect("set above"))
@@ -309,7 +344,7 @@ impl WriteTransaction<'_> {
             let names: Vec<u8> = batch.iter().flat_map(|(prefix, _)| prefix.to_be_bytes()).collect();
             self.put_recent(batch[0].1, &names)?;
         }
-        if self.add_recent(stored.iter().copied())? { self.sort_recent() } else { Ok(()) }
+        if self.add_recent(stored.iter().copied())? { unless_damaged(self.sort_recent()) } else { Ok(()) }
     }
 
     /// Indexes the bundle of an operation that was just stored. Its names are in its header already.
@@ -319,10 +354,10 @@ impl WriteTransaction<'_> {
         names: impl Iterator<Item = i64>,
     ) -> Result<(), StoreError> {
         if self.add_recent(names.map(|name| (name, -sequence)))? {
-            return self.sort_recent();
+            return unless_damaged(self.sort_recent());
         }
         let uncovered = sequence - self.cache.recent.lock().covered;
-        if uncovered < OPERATIONS_OF_A_ROW { Ok(()) } else { self.gather_bundles(sequence) }
+        if uncovered < OPERATIONS_OF_A_ROW { Ok(()) } else { unless_damaged(self.gather_bundles(sequence)) }
     }
 
     /// Adds names to the cache; returns whether there are so many that they should be sorted.
@@ -347,7 +382,7 @@ impl WriteTransaction<'_> {
         Ok(count > limit)
     }
 
-    /// Copies the names of the last bundles into one row.
+    /// Copies the names of the last bundles into one row. Reads all of them before it writes.
     fn gather_bundles(&self, last: i64) -> Result<(), StoreError> {
         let covered: i64 = self
             .connection
@@ -372,6 +407,7 @@ impl WriteTransaction<'_> {
         Ok(())
     }
 
+    /// Moves all names to the sorted index. Reads all of them before it writes.
     pub(crate) fn sort_recent(&self) -> Result<(), StoreError> {
         let mut names = Vec::new();
         each(self.connection, &mut |prefix, place| names.push((prefix, place)))?;

@@ -248,3 +248,43 @@ fn plain_bundle(objects: &[Bundled]) -> Vec<u8> {
     }
     bytes
 }
+
+/// Names in recent bundles are read from the log. A damaged page of it must not hide others.
+#[test]
+fn a_damaged_page_of_the_log_concerns_only_its_own_operations() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let grown = grow(&store);
+    let (harmed, other) = (grown.threads[0], grown.threads[1]);
+    let texts: Vec<String> = (0..20).map(|number| format!("{number} and so on, ").repeat(200)).collect();
+    // Neighbours share a page.
+    for thread in [harmed, other] {
+        for text in &texts {
+            publish(&store, thread, say(active(&store, thread), "User", text));
+        }
+    }
+    let page = {
+        let reading = store.read().expect("a read transaction");
+        let row = reading.queries().thread(harmed).expect("readable").expect("a thread");
+        let back = reading.queries().operations_back(row.number, row.summary.version, 10).expect("readable");
+        drop(reading);
+        drop(store);
+        let bytes = std::fs::read(folder.database()).expect("a file");
+        let id = back.last().expect("ten operations").id;
+        bytes.windows(32).position(|window| window == id.bytes()).expect("its row") / PAGE
+    };
+    let mut bytes = std::fs::read(folder.database()).expect("a file");
+    bytes[page * PAGE..(page + 1) * PAGE].fill(0x5a);
+    std::fs::write(folder.database(), bytes).expect("write succeeds");
+    let store = folder.open();
+    let before = entries(&store, other);
+    assert_eq!(before.len(), entries(&store, other).len());
+    for number in 0..100 {
+        publish(&store, other, say(active(&store, other), "User", &format!("after the damage {number}")));
+    }
+    assert_eq!(entries(&store, other).len(), before.len() + 100);
+    assert!(!verify(&store).is_clean());
+    store.repair(&mut |_| {}, later()).expect("a repair");
+    assert_clean(&store);
+    assert_eq!(entries(&store, other).len(), before.len() + 100);
+}

@@ -54,6 +54,11 @@ impl IdSource for Rng {
     }
 }
 
+/// The size of a page of the database.
+pub(crate) const PAGE: usize = 2048;
+/// The pages with the definitions of all tables are among the first ones.
+pub(crate) const SCHEMA_BYTES: usize = 16 * PAGE;
+
 /// A temporary folder for a store.
 pub(crate) struct Folder {
     _temporary: tempfile::TempDir,
