@@ -22,8 +22,7 @@ impl RawInsert {
     pub(crate) fn open(folder: &Path) -> Outcome<Self> {
         let connection = Connection::open(folder.join("floor.db"))?;
         connection.execute_batch(
-            "PRAGMA auto_vacuum = INCREMENTAL;
-             PRAGMA journal_mode = WAL;
+            "PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
              PRAGMA mmap_size = 0;
              PRAGMA cell_size_check = ON;

@@ -77,6 +77,8 @@ pub struct Store {
     connect: fn(&Path) -> Result<rusqlite::Connection, StoreError>,
     readers: Mutex<Vec<rusqlite::Connection>>,
     writer: Writer,
+    /// The schema version when the store was opened.
+    schema: i64,
 }
 
 /// An error of the store. The request had no effect.

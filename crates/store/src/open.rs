@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::location::{database, lock, open_private, private_file, private_folder};
 use crate::log::writer::Writer;
 use crate::objects::cache::Cache;
-use crate::schema::{APPLICATION, MIGRATIONS, check_schema_text, migrate, version};
+use crate::schema::{APPLICATION, CURRENT, MIGRATIONS, check_schema_text, migrate, pages, version};
 use crate::{Store, StoreError};
 
 /// The first SQLite version without the bug that could corrupt a database with several writers.
@@ -60,8 +60,9 @@ impl Store {
         let lock = open_private(&lock(folder))?;
         prepare(folder, &lock, migrations)?;
         let cache = Arc::new(Cache::of(folder));
-        let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
-        Ok(Self { folder: folder.to_owned(), cache, connect, readers: Mutex::default(), writer })
+        let schema = migrations.len() as i64;
+        let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache), schema);
+        Ok(Self { folder: folder.to_owned(), cache, connect, readers: Mutex::default(), writer, schema })
     }
 
     /// Opens a store that no process writes to, without creating, locking or changing a file. Writes are refused.
@@ -72,10 +73,17 @@ impl Store {
         check_schema_text(&connection)?;
         let lock = std::fs::File::open(&lock).map_err(|error| StoreError::File { path: lock, error })?;
         let cache = Arc::new(Cache::of(folder));
-        let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
+        let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache), CURRENT);
         writer.refuse_all();
         let readers = Mutex::new(vec![connection]);
-        Ok(Self { folder: folder.to_owned(), cache, connect: connect_immutable, readers, writer })
+        Ok(Self {
+            folder: folder.to_owned(),
+            cache,
+            connect: connect_immutable,
+            readers,
+            writer,
+            schema: CURRENT,
+        })
     }
 }
 
@@ -99,21 +107,30 @@ fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(
     let path = database(folder);
     let new = std::fs::metadata(&path).map_or(0, |found| found.len()) == 0;
     private_file(&path)?;
-    let mut connection = connect(&path)?;
+    let connection = connect(&path)?;
     if !new {
         check_ours(&connection, &path)?;
         if version(&connection)? == migrations.len() as i64 {
             // Tests pass other migrations.
-            let ours = migrations == MIGRATIONS;
-            return if ours { Ok(check_schema_text(&connection)?) } else { Ok(()) };
+            if migrations == MIGRATIONS {
+                check_schema_text(&connection)?;
+            }
+            if pages::in_wal_mode(&connection)? {
+                return Ok(());
+            }
+            // It was copied from a backup.
+            let _guard = Locked::new(lock, folder)?;
+            return Ok(pages::enter_wal_mode(&connection)?);
         }
     }
-    // Two processes may start at once: one prepares the database, the other finds it ready.
+    // Two processes may start at once: one prepares the database, for which it must be the only one that has it open, and
+    // the other finds it ready.
+    drop(connection);
     let _guard = Locked::new(lock, folder)?;
+    let mut connection = connect(&path)?;
     check_ours(&connection, &path)?;
     if version(&connection)? == 0 {
-        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(StoreError::from)?;
-        connection.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from)?;
+        pages::set_up(&connection)?;
     }
     migrate(&mut connection, folder, migrations)
 }
@@ -133,12 +150,15 @@ fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     }
 }
 
+/// How long a connection waits for others.
+pub(crate) const BUSY_WAIT: Duration = Duration::from_mins(1);
+
 /// Opens a connection with durable commits and a long busy timeout.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     // Readers block only while SQLite recovers the write-ahead log after a crash.
-    connection.busy_timeout(Duration::from_mins(1))?;
+    connection.busy_timeout(BUSY_WAIT)?;
     // A database file may come from anywhere; nothing in its schema may run code.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -150,7 +170,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
          PRAGMA cell_size_check = ON;
          PRAGMA secure_delete = ON;
          PRAGMA cache_size = -16384;
-         PRAGMA wal_autocheckpoint = 2000;
+         PRAGMA wal_autocheckpoint = 4000;
          PRAGMA temp_store = MEMORY;",
     )?;
     connection.set_prepared_statement_cache_capacity(64);

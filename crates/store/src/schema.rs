@@ -1,8 +1,10 @@
 //! The schema, and its migrations.
 //!
-//! A store records its schema version. An older one is copied to `backups/` and then migrated in one transaction; a
-//! newer one is refused unchanged. Objects evolve by themselves (fields are only added at the end), so a migration
-//! never rewrites history.
+//! A store records its schema version. An older one is copied to `backups/`, gets new pages if it needs them
+//! ([`pages`]), and is then migrated in one transaction; a newer one is refused unchanged. Objects evolve by themselves
+//! (fields are only added at the end), so a migration never rewrites history.
+
+pub(crate) mod pages;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,11 @@ pub const CURRENT: i64 = MIGRATIONS.len() as i64;
 pub(crate) const APPLICATION: i64 = 0x7265_7461;
 
 /// One migration per schema version; the first creates an empty store.
-pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+pub(crate) const MIGRATIONS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+
+/// The last version with pages of 4 KB.
+pub(crate) const LAST_WITH_OLD_PAGES: i64 = 2;
 
 /// Applies the missing migrations. The caller holds the writer's lock.
 pub(crate) fn migrate(
@@ -38,7 +44,14 @@ pub(crate) fn migrate(
         return Ok(());
     }
     if found > 0 {
-        back_up(connection, folder, found)?;
+        // Old tables in new pages: an earlier migration made the backup, and was stopped.
+        let resumed = found <= LAST_WITH_OLD_PAGES && pages::are_current(connection)?;
+        if !resumed {
+            back_up(connection, folder, found)?;
+        }
+        if found <= LAST_WITH_OLD_PAGES {
+            pages::renew(connection)?;
+        }
     }
     let transaction = connection.transaction().map_err(StoreError::from)?;
     for step in &migrations[found as usize..] {
@@ -50,8 +63,7 @@ pub(crate) fn migrate(
     Ok(())
 }
 
-/// Removes comments and whitespace. SQLite stores the text of every table, and all of it must fit on the first page,
-/// because salvage can replace only that page.
+/// Removes comments and whitespace, because SQLite stores the text of every table.
 fn compact(sql: &str) -> String {
     let lines = sql.lines().map(|line| line.split_once("--").map_or(line, |(before, _)| before));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
@@ -60,6 +72,30 @@ fn compact(sql: &str) -> String {
 
 pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// Fails if another program migrated the store since it was opened.
+pub(crate) fn check_version(connection: &Connection, known: i64) -> Result<(), StoreError> {
+    let found: i64 = connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))?;
+    if found <= known { Ok(()) } else { Err(StoreError::Newer { file: "retake.db", found, known }) }
+}
+
+/// Makes an empty database with the tables of the last schema with pages of this size, which a salvage takes as a sample.
+pub(crate) fn make_empty(path: &Path, page_bytes: usize) -> Result<(), StoreError> {
+    let connection = Connection::open(path)?;
+    let steps = if page_bytes == pages::PAGE_BYTES {
+        pages::set_up(&connection)?;
+        MIGRATIONS
+    } else {
+        pages::set_up_old(&connection)?;
+        &MIGRATIONS[..LAST_WITH_OLD_PAGES as usize]
+    };
+    for step in steps {
+        connection.execute_batch(&compact(step))?;
+    }
+    connection.pragma_update(None, "user_version", steps.len() as i64)?;
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    Ok(())
 }
 
 /// The expected definition of every table and index, by name.
@@ -144,7 +180,7 @@ mod tests {
         assert_eq!(fingerprint(&connection).expect("readable"), FINGERPRINT);
     }
 
-    /// A salvage finds the tables where a new store has them.
+    /// A salvage finds the tables, and the pages with their definitions, where a new store has them.
     #[test]
     fn every_table_stays_in_its_place_when_a_store_is_vacuumed() {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -156,22 +192,14 @@ mod tests {
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
             rows.expect("readable").collect::<Result<Vec<(i64, String, i64)>, _>>().expect("readable")
         };
-        let before = places();
+        let definitions = || {
+            connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("a checkpoint");
+            let bytes = std::fs::read(crate::location::database(store.folder())).expect("a file");
+            pages::of_schema(&bytes, pages::PAGE_BYTES).expect("a schema")
+        };
+        let before = (places(), definitions());
         connection.execute_batch("VACUUM").expect("space");
-        assert_eq!(places(), before);
-    }
-
-    #[test]
-    fn the_schema_fits_on_the_first_page() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("schema.db");
-        let connection = Connection::open(&path).expect("a database");
-        for step in MIGRATIONS {
-            connection.execute_batch(&compact(step)).expect("a schema");
-        }
-        drop(connection);
-        // After the file header, the first page stores its type. A schema on more pages could be lost with any of
-        // them, and salvage knows only the first.
-        assert_eq!(std::fs::read(&path).expect("a file")[100], 0x0d);
+        assert_eq!((places(), definitions()), before);
+        assert_eq!(before.1.len(), 3, "the first page and two leaves");
     }
 }

@@ -43,11 +43,19 @@ pub fn kill(plan: KillPlan) -> Result<KillSummary, CampaignError> {
     kill_script(&sandbox()?, SCRIPT, 5_000, plan)
 }
 
-/// The same while it migrates a store of schema 1: the kill may leave the old schema or the new one.
+/// The same while it migrates a store of each earlier schema: the kill may leave the old schema, the old tables in new
+/// pages, or the new schema.
 pub fn kill_migration(plan: KillPlan) -> Result<KillSummary, CampaignError> {
-    let sandbox = sandbox()?;
-    put_old_store(&sandbox).map_err(CampaignError::Trouble)?;
-    kill_script(&sandbox, MIGRATION, 1_000, plan)
+    let mut kills = KillSummary::default();
+    for packed in OLD_STORES {
+        let sandbox = sandbox()?;
+        put_old_store(&sandbox, packed).map_err(CampaignError::Trouble)?;
+        let more = kill_script(&sandbox, MIGRATION, 4_000, plan)?;
+        kills.commands += more.commands;
+        kills.kills += more.kills;
+        kills.lossy += more.lossy;
+    }
+    Ok(kills)
 }
 
 /// The control: syncs do nothing. It must be caught.
@@ -58,7 +66,7 @@ pub fn control() -> Result<KillSummary, CampaignError> {
 /// The same for a migration with the change that follows it.
 pub fn migration_control() -> Result<KillSummary, CampaignError> {
     let sandbox = sandbox()?;
-    put_old_store(&sandbox).map_err(CampaignError::Trouble)?;
+    put_old_store(&sandbox, OLD_STORES[OLD_STORES.len() - 1]).map_err(CampaignError::Trouble)?;
     cut_with_lying_syncs(&sandbox, MIGRATION)
 }
 
@@ -67,10 +75,14 @@ fn sandbox() -> Result<Sandbox, CampaignError> {
     Sandbox::new(&program).map_err(CampaignError::Trouble)
 }
 
-/// Puts the store of an earlier release in place; see `scripts/old-store`.
-fn put_old_store(sandbox: &Sandbox) -> Result<(), BoxError> {
-    let packed = include_bytes!("../../../store/tests/schema-1/retake.db.zst");
-    let bytes = zstd::stream::decode_all(packed.as_slice())?;
+/// Stores of the last programs with schema 1 and with schema 2; see `scripts/old-store`.
+const OLD_STORES: [&[u8]; 2] = [
+    include_bytes!("../../../store/tests/schema-1/retake.db.zst"),
+    include_bytes!("../../../store/tests/schema-2/retake.db.zst"),
+];
+
+fn put_old_store(sandbox: &Sandbox, packed: &[u8]) -> Result<(), BoxError> {
+    let bytes = zstd::stream::decode_all(packed)?;
     Ok(fs::write(sandbox.store().join("retake.db"), bytes)?)
 }
 

@@ -8,7 +8,7 @@ use crate::rng::Rng;
 use crate::violation::BoxError;
 
 /// SQLite's page size; also used for the header and the frames of the log.
-const PAGE: usize = 4096;
+const PAGE: usize = 2048;
 
 #[derive(Clone, Debug)]
 pub(super) struct Damage {

@@ -10,6 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::location::{database, lock, open_private};
 use crate::log::queries::Queries;
 use crate::open::{Locked, connect};
+use crate::schema::pages;
 use crate::{Store, StoreError, WriteTransaction};
 
 /// How long to wait for readers before truncating the write-ahead log.
@@ -56,13 +57,9 @@ impl ExclusiveAccess<'_> {
         self.truncate_wal()
     }
 
-    /// Returns free pages to the file system.
+    /// Returns free pages to the file system, if they are a large part of the file.
     pub(crate) fn release_free_pages(&self) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
-        let mut rows = statement.query([])?;
-        // Each step frees one page.
-        while rows.next()?.is_some() {}
-        Ok(())
+        pages::release_free(&self.connection)
     }
 
     /// Checkpoints and truncates the write-ahead log; returns whether that was possible. A reader on an older
@@ -156,10 +153,7 @@ mod tests {
 
     #[test]
     fn copies_that_sqlite_left_of_deleted_rows_are_destroyed() {
-        let left = stores_with_secret(&|access| {
-            access.release_free_pages()?;
-            access.truncate_wal().map(drop)
-        });
+        let left = stores_with_secret(&|access| access.truncate_wal().map(drop));
         assert!(left.expect("a store") > 0, "the control: deleting rows is not enough");
         let destroyed = stores_with_secret(&|access| {
             assert_eq!(access.destroy_deleted_rows()?, WalState::Emptied);

@@ -10,13 +10,14 @@
 //!
 //! If SQLite cannot reach the rows of a table, its leaf pages are scanned one by one (`leaves`).
 //!
-//! The first page locates all others, and is the same in every store of one schema except for a few counters.
-//! If it is damaged, a fresh one replaces it in the copy.
+//! The first page locates all others, and the definitions of all tables are on it and on two more. They are the same in
+//! every store of one schema except for a few counters. Fresh ones replace them in the copy.
 
 mod leaves;
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use retake_model::time::Timestamp;
@@ -32,6 +33,7 @@ use crate::maintenance::repair::RepairReport;
 use crate::maintenance::scan::{Table, is_damage, scan};
 use crate::maintenance::verify::MaintenanceProgress;
 use crate::open::{Locked, OpenError, connect};
+use crate::schema::{make_empty, pages};
 use crate::{Store, StoreError, WriteTransaction};
 
 /// The result of a salvage.
@@ -116,8 +118,8 @@ fn replace_damaged(
     let work = runtime.folder.join("damaged.db");
     copy(&damaged, &path, &work)?;
     copy_log(&path, &work)?;
-    renew_first_page(&work, &runtime)?;
-    let made = rebuild(&work, &runtime, progress, now)?;
+    let page_bytes = renew_schema_pages(&work, &runtime)?;
+    let made = rebuild(&work, page_bytes, &runtime, progress, now)?;
     if made.rows == 0 {
         return Err(OpenError::Foreign(path.display().to_string()));
     }
@@ -142,8 +144,8 @@ pub(crate) fn in_place(
         let runtime = SalvageFolder::new(store.folder())?;
         let work = runtime.folder.join("damaged.db");
         copy(&File::open(&kept_as).map_err(failed(&kept_as))?, &kept_as, &work)?;
-        renew_first_page(&work, &runtime)?;
-        let made = rebuild(&work, &runtime, progress, now)?;
+        let page_bytes = renew_schema_pages(&work, &runtime)?;
+        let made = rebuild(&work, page_bytes, &runtime, progress, now)?;
         copy_pages(&connect(&runtime.new_database())?, &mut exclusive.connection)?;
         exclusive.truncate_wal()?;
         store.cache.clear();
@@ -200,6 +202,7 @@ impl Drop for SalvageFolder {
 /// Builds a new store from the readable rows of a damaged database, and closes it.
 fn rebuild(
     damaged: &Path,
+    page_bytes: usize,
     runtime: &SalvageFolder,
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
@@ -221,7 +224,7 @@ fn rebuild(
                 rows += copy_ordered(&source, writing, (table, columns, key), &mut unreadable)?;
             }
             if unreadable.iter().any(|rows| ["object", "operation"].contains(&rows.table)) {
-                rows += leaves::copy_rows(damaged, writing)?;
+                rows += leaves::copy_rows(damaged, page_bytes, writing)?;
             }
             Ok(rows)
         })
@@ -344,30 +347,38 @@ fn copy_log(from: &Path, to: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Gives a copy of a damaged database the first page of a new store, with its own page count.
-fn renew_first_page(work: &Path, runtime: &SalvageFolder) -> Result<(), StoreError> {
-    const PAGE: u64 = 4096;
-    let sample = runtime.folder.join("sample");
-    drop(open_new(&sample)?);
+/// Gives a copy of a damaged database the definitions of a new store, with its own page count. Returns its page size.
+fn renew_schema_pages(work: &Path, runtime: &SalvageFolder) -> Result<usize, StoreError> {
     let fail = failed(work);
-    let mut first = vec![0; PAGE as usize];
-    let mut fresh = File::open(database(&sample)).map_err(&fail)?;
-    fresh.read_exact(&mut first).map_err(&fail)?;
-    let mut file = fs::OpenOptions::new().read(true).write(true).open(work).map_err(&fail)?;
+    let damaged = File::open(work).map_err(&fail)?;
+    let size = pages::size_in(&damaged).map_err(&fail)?;
+    let sample = runtime.folder.join("sample.db");
+    private_file(&sample)?;
+    make_empty(&sample, size)?;
+    let fresh = fs::read(&sample).map_err(failed(&sample))?;
+    let numbers = pages::of_schema(&fresh, size)
+        .ok_or_else(|| StoreError::Damaged("a new database cannot be read".to_owned()))?;
+    let file = fs::OpenOptions::new().write(true).open(work).map_err(&fail)?;
     // A truncated file may lack even the root pages of its tables.
-    let begun = fresh.metadata().map_err(&fail)?.len();
-    let length = file.metadata().map_err(&fail)?.len().max(begun).next_multiple_of(PAGE);
+    let length = damaged.metadata().map_err(&fail)?.len().max(fresh.len() as u64);
+    let length = length.next_multiple_of(size as u64);
     file.set_len(length).map_err(&fail)?;
-    let pages = u32::try_from(length / PAGE).unwrap_or(u32::MAX);
-    // The page count is used only if both counters agree. Reading needs no free list.
-    let counter: [u8; 4] = [0, 0, 0, 1];
-    first[24..28].copy_from_slice(&counter);
-    first[92..96].copy_from_slice(&counter);
-    first[28..32].copy_from_slice(&pages.to_be_bytes());
-    first[32..40].fill(0);
-    file.seek(SeekFrom::Start(0)).map_err(&fail)?;
-    file.write_all(&first).map_err(&fail)?;
-    file.sync_all().map_err(&fail)
+    for number in numbers {
+        let range = (number - 1) * size..number * size;
+        let mut page = fresh.get(range.clone()).unwrap_or_default().to_vec();
+        if number == 1 {
+            // The page count is used only if both counters agree. Reading needs no free list.
+            let count = u32::try_from(length / size as u64).unwrap_or(u32::MAX);
+            let counter: [u8; 4] = [0, 0, 0, 1];
+            page[24..28].copy_from_slice(&counter);
+            page[92..96].copy_from_slice(&counter);
+            page[28..32].copy_from_slice(&count.to_be_bytes());
+            page[32..40].fill(0);
+        }
+        file.write_all_at(&page, range.start as u64).map_err(&fail)?;
+    }
+    file.sync_all().map_err(&fail)?;
+    Ok(size)
 }
 
 /// Replaces the damaged database, of which a copy exists, by the new one.

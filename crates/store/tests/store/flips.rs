@@ -63,11 +63,11 @@ fn damage(bytes: &[u8], round: u64, random: &mut Random) -> (Vec<u8>, String) {
         return (damaged, format!("cut to {length}"));
     }
     // A fifth of the flips hit the first page, which describes all others.
-    let range = if round.is_multiple_of(5) { 4096 } else { bytes.len() as u64 };
+    let range = if round.is_multiple_of(5) { PAGE as u64 } else { bytes.len() as u64 };
     let at = random.below(range) as usize;
     let bit = 1 << random.below(8);
     damaged[at] ^= bit;
-    (damaged, format!("byte {at} (page {}) flipped by {bit}", at / 4096 + 1))
+    (damaged, format!("byte {at} (page {}) flipped by {bit}", at / PAGE + 1))
 }
 
 fn put(folder: &Folder, bytes: &[u8]) {

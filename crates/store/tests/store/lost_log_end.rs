@@ -35,7 +35,7 @@ fn a_truncated_log_is_detected_and_a_complete_one_accepted() {
     let whole = open(&crashed(&folder, "whole", |length| length));
     assert_eq!(whole.lost_log_end().expect("readable"), None);
     assert_clean(&whole);
-    let cut = open(&crashed(&folder, "cut", |length| length - 4096));
+    let cut = open(&crashed(&folder, "cut", |length| length - PAGE as u64));
     let lost = cut.lost_log_end().expect("readable").expect("the loss is detected");
     assert_eq!(lost.acknowledged - lost.found, 1, "the last operation is gone");
     assert!(codes(&verify(&cut)).contains(&"log_end_lost"));

@@ -20,8 +20,11 @@ fn files_are_private_under_any_umask() {
     store.purge_threads(&[grown.threads[2]]).expect("purge succeeds");
     drop(store);
     let first = include_str!("../../src/schema/1.sql");
-    let store = Store::open_with(&folder.path, &[first, "CREATE TABLE more (x INTEGER) STRICT"])
-        .expect("open succeeds");
+    let second = include_str!("../../src/schema/2.sql");
+    let third = include_str!("../../src/schema/3.sql");
+    let store =
+        Store::open_with(&folder.path, &[first, second, third, "CREATE TABLE more (x INTEGER) STRICT"])
+            .expect("open succeeds");
     check(&folder.path);
     drop(store);
     let damaged = Folder::new();
@@ -29,7 +32,7 @@ fn files_are_private_under_any_umask() {
     grow(&store);
     drop(store);
     let file = fs::OpenOptions::new().write(true).open(damaged.database()).expect("open succeeds");
-    file.write_all_at(&[0; 4096], 0).expect("write succeeds");
+    file.write_all_at(&[0; PAGE], 0).expect("write succeeds");
     drop(file);
     Store::salvage(&damaged.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvage succeeds");
     let store = damaged.open();

@@ -305,7 +305,7 @@ fn a_thread_without_readable_states_restarts_and_keeps_its_log() {
 fn spoil_page(folder: &Folder, page: u64) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("open succeeds");
-    file.write_all_at(&[0x5a; 4096], (page - 1) * 4096).expect("write succeeds");
+    file.write_all_at(&[0x5a; PAGE], (page - 1) * PAGE as u64).expect("write succeeds");
 }
 
 /// A leaf page of a table.
@@ -325,7 +325,7 @@ fn leaf_of(folder: &Folder, table: &str) -> Option<u64> {
     drop(raw);
     let bytes = std::fs::read(folder.database()).expect("readable");
     let at = bytes.windows(needle.len()).position(|window| window == needle)?;
-    Some(at as u64 / 4096 + 1)
+    Some((at / PAGE) as u64 + 1)
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn a_table_without_its_root_is_rebuilt_from_its_leaves() {
             use std::os::unix::fs::FileExt;
             let file =
                 std::fs::OpenOptions::new().write(true).open(folder.database()).expect("open succeeds");
-            file.write_all_at(&[0; 4096], (root as u64 - 1) * 4096).expect("write succeeds");
+            file.write_all_at(&[0; PAGE], (root as u64 - 1) * PAGE as u64).expect("write succeeds");
         }
         let store = folder.open();
         let repaired = repair(&store);
@@ -412,7 +412,7 @@ fn one_repair_suffices_for_damaged_log_pages() {
     };
     let bytes = std::fs::read(folder.database()).expect("readable");
     let page_of = |needle: &[u8]| {
-        bytes.windows(needle.len()).position(|window| window == needle).map(|at| at as u64 / 4096 + 1)
+        bytes.windows(needle.len()).position(|window| window == needle).map(|at| (at / PAGE) as u64 + 1)
     };
     for page in ids.iter().filter_map(|id| page_of(id)) {
         spoil_page(&folder, page);
@@ -453,7 +453,7 @@ fn an_altered_schema_is_damage_and_is_salvaged_completely() {
         let before = dump(&store).expect("readable");
         drop(store);
         let mut bytes = std::fs::read(folder.database()).expect("readable");
-        let at = bytes[..4096].windows(was.len()).position(|found| found == was).expect("text found");
+        let at = bytes[..SCHEMA_BYTES].windows(was.len()).position(|found| found == was).expect("text found");
         bytes[at..at + became.len()].copy_from_slice(became);
         std::fs::write(folder.database(), bytes).expect("write succeeds");
         let what = String::from_utf8_lossy(became);

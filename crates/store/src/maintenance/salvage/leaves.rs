@@ -22,22 +22,22 @@ use crate::objects::read_write::unpack;
 use crate::{StoreError, WriteTransaction};
 use std::path::Path;
 
-const PAGE: usize = 4096;
 /// The page type of a table leaf.
 const LEAF: u8 = 13;
-/// The most bytes of a row stored on its leaf, and the least if it overflows.
-const MAX_LOCAL: usize = PAGE - 35;
-const MIN_LOCAL: usize = (PAGE - 12) * 32 / 255 - 23;
 /// Limits the row size, so that damage cannot exhaust memory.
 const MAX_ROW: usize = crate::objects::read_write::MAX_UNPACKED;
 
 /// Copies missing objects and operations from all leaves of a file; returns how many.
-pub(super) fn copy_rows(damaged: &Path, writing: &WriteTransaction<'_>) -> Result<u64, StoreError> {
-    let file = File::open(damaged).map_err(failed(damaged))?;
-    let pages = file.metadata().map_err(failed(damaged))?.len() / PAGE as u64;
+pub(super) fn copy_rows(
+    damaged: &Path,
+    page_bytes: usize,
+    writing: &WriteTransaction<'_>,
+) -> Result<u64, StoreError> {
+    let file = Pages { file: File::open(damaged).map_err(failed(damaged))?, bytes: page_bytes };
+    let pages = file.file.metadata().map_err(failed(damaged))?.len() / page_bytes as u64;
     let mut copied = 0;
     for number in 2..=pages {
-        let Some(page) = read_page(&file, number) else { continue };
+        let Some(page) = file.page(number) else { continue };
         for (number, columns) in rows(&file, &page) {
             copied += put(writing, number, &columns)?;
         }
@@ -85,14 +85,33 @@ fn is_object(kind: i64, packing: i64, body: &[u8]) -> bool {
     kind.zip(unpack(packing, body)).is_some_and(|(kind, bytes)| references(kind, &bytes).is_ok())
 }
 
-fn read_page(file: &File, number: u64) -> Option<Vec<u8>> {
-    let mut page = vec![0; PAGE];
-    file.read_exact_at(&mut page, number.checked_sub(1)?.checked_mul(PAGE as u64)?).ok()?;
-    Some(page)
+/// A file of pages.
+struct Pages {
+    file: File,
+    /// The size of a page.
+    bytes: usize,
+}
+
+impl Pages {
+    fn page(&self, number: u64) -> Option<Vec<u8>> {
+        let mut page = vec![0; self.bytes];
+        self.file.read_exact_at(&mut page, number.checked_sub(1)?.checked_mul(self.bytes as u64)?).ok()?;
+        Some(page)
+    }
+
+    /// The most bytes of a row stored on its leaf.
+    fn most_local(&self) -> usize {
+        self.bytes - 35
+    }
+
+    /// The least bytes on its leaf if it overflows.
+    fn least_local(&self) -> usize {
+        (self.bytes - 12) * 32 / 255 - 23
+    }
 }
 
 /// The readable rows of a leaf; none for other pages.
-fn rows(file: &File, page: &[u8]) -> Vec<(i64, Vec<Value>)> {
+fn rows(file: &Pages, page: &[u8]) -> Vec<(i64, Vec<Value>)> {
     if page[0] != LEAF {
         return Vec::new();
     }
@@ -110,21 +129,22 @@ fn rows(file: &File, page: &[u8]) -> Vec<(i64, Vec<Value>)> {
 }
 
 /// The payload of a row: the local part, then the overflow pages.
-fn payload(file: &File, local: &[u8], length: usize) -> Option<Vec<u8>> {
-    if length <= MAX_LOCAL {
+fn payload(file: &Pages, local: &[u8], length: usize) -> Option<Vec<u8>> {
+    if length <= file.most_local() {
         return local.get(..length).map(<[u8]>::to_vec);
     }
     if length > MAX_ROW {
         return None;
     }
-    let rest = MIN_LOCAL + (length - MIN_LOCAL) % (PAGE - 4);
-    let kept = if rest <= MAX_LOCAL { rest } else { MIN_LOCAL };
+    let least = file.least_local();
+    let rest = least + (length - least) % (file.bytes - 4);
+    let kept = if rest <= file.most_local() { rest } else { least };
     let mut bytes = local.get(..kept)?.to_vec();
     let mut next = u32::from_be_bytes(local.get(kept..kept + 4)?.try_into().ok()?);
     while bytes.len() < length {
-        let page = read_page(file, u64::from(next))?;
+        let page = file.page(u64::from(next))?;
         next = u32::from_be_bytes(page[..4].try_into().ok()?);
-        let wanted = (length - bytes.len()).min(PAGE - 4);
+        let wanted = (length - bytes.len()).min(file.bytes - 4);
         bytes.extend_from_slice(&page[4..4 + wanted]);
     }
     Some(bytes)

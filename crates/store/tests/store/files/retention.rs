@@ -90,7 +90,7 @@ fn a_salvage_preserves_packs_folders_and_moves() {
         drop(store);
         let page = if first_page { 1 } else { page_of_index(&folder) };
         let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("open succeeds");
-        file.write_all_at(&[0x5a; 4096], (page - 1) * 4096).expect("damage planted");
+        file.write_all_at(&[0x5a; PAGE], (page - 1) * PAGE as u64).expect("damage planted");
         drop(file);
         let repaired = Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START))
             .expect("salvage succeeds");

@@ -1,0 +1,1 @@
+-- No other tables: since this version, pages have 2 KB, and no page maps the others (see pages.rs).
