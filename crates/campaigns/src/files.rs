@@ -27,7 +27,7 @@ pub use errors::{ErrorsSummary, denied_removals, errors, errors_control};
 pub use kill::{advance, kill, kill_control, rehearse, removal_control};
 pub use sandbox::{Folders, Program, Sandbox, StoreLocation};
 pub use script::{CommandKind, INITIAL_FILES, PROJECT, SCRIPT, Step, WORKTREE_FOLDER};
-pub use sealed::{sealed, sealed_control};
+pub use sealed::{rules_control, sealed, sealed_control};
 pub use wrong_order::{remove as mistaken_remove, undo as mistaken_undo};
 
 use crate::scratch::ScratchDir;

@@ -38,10 +38,14 @@ use crate::content::ContentId;
 use crate::merge::MergeLabels;
 use crate::object::{Additions, ObjectError, Objects, load};
 use crate::path::{RootPath, TreePath};
+use crate::sealed::SealedTwins;
 use crate::tree::{
     Excluded, ExclusionReason, Node, Snapshot, SnapshotRoot, TreeCursor, compare, differences, graft,
 };
 
+pub use sealed::nodes_to_seal;
+
+use sealed::TrackedPaths;
 use selection::Selection;
 
 /// A file change to be applied.
@@ -80,6 +84,8 @@ pub struct ReplayPlan {
     pub steps: Vec<FileStep>,
     /// The changes that the steps sum up. Paths that one of them made excluded are reported; nothing is applied.
     pub passed: Vec<FileStep>,
+    /// The sealed states of the nodes that [`nodes_to_seal`] lists.
+    pub twins: SealedTwins,
 }
 
 impl ReplayPlan {
@@ -169,6 +175,7 @@ pub fn replay<O: Objects + ?Sized>(
     let mut unknown: BTreeMap<RootPath, PathOutcome> = BTreeMap::new();
     // Paths that the reversed move skipped, with the result that the steps would have given.
     let mut passed_over: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
+    let tracked = TrackedPaths::of_plan(additions, present, plan)?;
     for (number, step) in plan.back.iter().chain(&plan.steps).enumerate() {
         if number == plan.back.len() {
             for touched in touched.values_mut() {
@@ -192,6 +199,9 @@ pub fn replay<O: Objects + ?Sized>(
             let mut differences: Vec<_> = comparison.known.into_iter().chain(restorable).collect();
             differences.sort_by(|left, right| left.path.cmp(&right.path));
             for difference in differences {
+                if tracked.covers(&root.name, &difference) {
+                    continue;
+                }
                 // Modes other than `KeepRecent` resolve all conflicts, including those that the reversed move
                 // skipped.
                 if plan.is_exact(number) && on_conflict == OnConflict::Keep {
@@ -225,7 +235,7 @@ pub fn replay<O: Objects + ?Sized>(
             how: touched.how,
         })
         .collect();
-    paths.extend(sealed::carry(additions, present, &mut snapshot, plan, on_conflict)?);
+    paths.extend(sealed::carry(additions, present, &mut snapshot, (plan, &tracked), on_conflict)?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(ReplayResult { snapshot, paths: excluded::with_unknown(paths, unknown) })
 }
@@ -257,8 +267,10 @@ pub fn restore_paths<O: Objects + ?Sized>(
     target: &Snapshot,
     only: &[RootPath],
     passed: &[FileStep],
+    twins: &SealedTwins,
 ) -> Result<ReplayResult, ObjectError> {
     let selection = Selection::new(only);
+    let tracked = TrackedPaths::of(additions, &[present, target])?;
     let mut touched = BTreeMap::new();
     let mut unknown: BTreeMap<RootPath, PathOutcome> = BTreeMap::new();
     for root in &present.roots {
@@ -272,6 +284,9 @@ pub fn restore_paths<O: Objects + ?Sized>(
         // large.
         let restorable = comparison.excluded.into_iter().filter(|difference| difference.before.is_none());
         for difference in comparison.known.into_iter().chain(restorable) {
+            if tracked.covers(&root.name, &difference) {
+                continue;
+            }
             let path = here(difference.path);
             // A missing parent folder of a restored path is restored too.
             let on_the_way = difference.before.is_none() && selection.is_below(&path);
@@ -293,7 +308,13 @@ pub fn restore_paths<O: Objects + ?Sized>(
         .into_iter()
         .map(|(path, PathState { present, wanted, how, .. })| ReplayPath { path, present, wanted, how })
         .collect();
-    paths.extend(sealed::restore_paths(additions, present, target, &mut snapshot, &selection)?);
+    paths.extend(sealed::restore_paths(
+        additions,
+        (present, target),
+        &mut snapshot,
+        &selection,
+        (&tracked, twins),
+    )?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(ReplayResult { snapshot, paths: excluded::with_unknown(paths, unknown) })
 }

@@ -12,8 +12,20 @@
 //!
 //! Versions are compared by a keyed digest, which reveals nothing about the content without the key. This
 //! module contains no cryptography; the store encrypts and decrypts.
+//!
+//! A path stays in the list after it is captured again, because ignore rules changed. Its states in the lists are then
+//! one continuous history, whatever the rules said in between:
+//!
+//! ```text
+//!                 write (ignored)     .gitignore edited      write            .gitignore restored
+//!   tree          –          –        –          B           B        C       C          –
+//!   sealed        A    ──►   B        B    ──►   B           B  ──►   C       C    ──►   C
+//! ```
+//!
+//! Snapshots from before a path was first sealed have only its captured node. [`SealedTwins`] are the sealed states of
+//! such nodes, so that a move can follow the path beyond that point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use minicbor::{Decode, Encode};
 
@@ -75,6 +87,22 @@ pub struct SealedFile {
 
 /// The states of the sealed paths of a root.
 pub type SealedMap = BTreeMap<TreePath, SealedState>;
+
+/// The sealed states of captured nodes, by path. Whoever has the key computes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SealedTwins(HashMap<(TreePath, Node), SealedState>);
+
+impl SealedTwins {
+    /// Adds the sealed state of a captured node.
+    pub fn insert(&mut self, path: TreePath, node: Node, state: SealedState) {
+        self.0.insert((path, node), state);
+    }
+
+    /// The sealed state of a captured node, if known.
+    pub fn get(&self, path: &TreePath, node: &Node) -> Option<&SealedState> {
+        self.0.get(&(path.clone(), node.clone()))
+    }
+}
 
 impl Content for SealedFiles {
     const KIND: Kind = Kind::SealedFiles;

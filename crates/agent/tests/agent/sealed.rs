@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use retake_model::content::ContentId;
 use retake_model::object::load;
+use retake_model::operation::OperationKind;
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_model::tree::Snapshot;
@@ -327,33 +328,157 @@ fn an_imported_thread_reports_sealed_paths_and_has_none_of_their_content() {
     assert_eq!(timeline.store().verify(&mut |_| {}).expect("readable").problems, []);
 }
 
+/// A turn of `write` calls, a step per call, and the text that ends it.
+fn turns(steps: &[&[(&'static str, &str)]]) -> World {
+    let mut answers = Vec::new();
+    for step in steps {
+        for (number, (path, content)) in step.iter().enumerate() {
+            let call = format!("call-{number}");
+            answers.push(calls(&[(&call, "write", json!({"path": path, "content": content}))]));
+        }
+        answers.push(text("Done."));
+    }
+    World::new(answers)
+}
+
+/// The operations that record edits by hand.
+fn edits_by_hand(world: &World) -> usize {
+    let reader = world.runtime.timeline.read().expect("the store is readable");
+    let history = reader.history(world.thread).list(None, 1000).expect("a thread");
+    history.iter().filter(|found| matches!(found.kind, OperationKind::ExternalEdits { .. })).count()
+}
+
+/// Changes of the ignore rules in the middle of what the agent does: each list is a turn.
+const RULES_CHANGE: &[(&str, &[&[(&str, &str)]])] = &[
+    (
+        "ignored by a later turn",
+        &[
+            &[("build.log", "one")],
+            &[(".gitignore", "*.log\n"), ("build.log", "two")],
+            &[("build.log", "three")],
+        ],
+    ),
+    ("ignored by the same turn", &[&[("build.log", "one"), (".gitignore", "*.log\n"), ("build.log", "two")]]),
+    (
+        "no longer ignored",
+        &[
+            &[(".gitignore", "*.log\n"), ("build.log", "one")],
+            &[("build.log", "two"), (".gitignore", "*.tmp\n")],
+            &[("build.log", "three")],
+        ],
+    ),
+    (
+        "ignored, captured, ignored",
+        &[
+            &[(".gitignore", "*.log\n"), ("build.log", "one"), (".gitignore", "\n"), ("build.log", "two")],
+            &[(".gitignore", "*.log\n"), ("build.log", "three")],
+            &[(".gitignore", "# none\n")],
+        ],
+    ),
+    (
+        "an ignored folder",
+        &[
+            &[(".gitignore", "out/\n"), ("out/build.log", "one")],
+            &[(".gitignore", "\n"), ("out/build.log", "two")],
+            &[(".gitignore", "out/\n"), ("out/build.log", "three")],
+        ],
+    ),
+];
+
 #[test]
-fn a_skipped_path_whose_ignore_rules_changed_is_reported_with_that_reason() {
-    let write = |call: &'static str, path: &str, content: &str| {
-        (call, "write", json!({"path": path, "content": content}))
-    };
-    let world = World::new(vec![
-        calls(&[write("a", "build.log", "one")]),
-        text("Done."),
-        calls(&[write("b", ".gitignore", "*.log\n"), write("c", "build.log", "two")]),
-        text("Done."),
-        calls(&[write("d", "build.log", "three")]),
-        text("Done."),
-    ]);
-    for prompt in ["write it", "ignore it", "replace it"] {
-        world.run(prompt);
+fn undo_and_redo_pass_changes_of_the_ignore_rules() {
+    for (name, steps) in RULES_CHANGE {
+        let world = turns(steps);
+        let path = if name.contains("folder") { "out/build.log" } else { "build.log" };
+        let state = || (world.read(path), world.read(".gitignore"));
+        let mut states = vec![state()];
+        for _ in *steps {
+            world.run("go on");
+            states.push(state());
+        }
+        let last = steps.iter().flat_map(|step| step.iter()).rfind(|(written, _)| *written == path);
+        assert_eq!(world.read(path).as_deref(), last.map(|(_, content)| *content), "{name}");
+        for round in 0..2 {
+            for number in (0..steps.len()).rev() {
+                let paths = undo(&world);
+                assert_eq!(state(), states[number], "{name}: {round}, undo to {number}: {paths:?}");
+            }
+            for number in 1..=steps.len() {
+                let paths = redo(&world);
+                assert_eq!(state(), states[number], "{name}: {round}, redo to {number}: {paths:?}");
+            }
+        }
+        // All at once.
+        let count = steps.len() as u64;
+        go(&world, Goal::Undo(Unit::Turn, count));
+        assert_eq!(state(), states[0], "{name}");
+        go(&world, Goal::Redo(Unit::Turn, count));
+        assert_eq!(state(), states[steps.len()], "{name}");
+        assert_eq!(edits_by_hand(&world), 0, "{name}");
+        world.check_rest();
     }
-    for _ in 0..3 {
-        undo(&world);
+}
+
+#[test]
+fn edits_by_hand_beside_changes_of_the_ignore_rules_stay() {
+    for (name, steps) in RULES_CHANGE {
+        let world = turns(steps);
+        let path = if name.contains("folder") { "out/build.log" } else { "build.log" };
+        for _ in *steps {
+            world.run("go on");
+        }
+        let target = world.project.join(path);
+        fs::write(&target, "by hand").expect("the temporary folder is writable");
+        let count = steps.len() as u64;
+        for _ in 0..2 {
+            let paths = go(&world, Goal::Undo(Unit::Turn, count));
+            assert_eq!(world.read(path).as_deref(), Some("by hand"), "{name}: {paths:?}");
+            assert!(
+                matches!(outcome(&paths, path), Outcome::Conflicted { written: false, .. }),
+                "{name}: {paths:?}"
+            );
+            assert_eq!(world.read(".gitignore"), None, "{name}");
+            go(&world, Goal::Redo(Unit::Turn, count));
+            assert_eq!(world.read(path).as_deref(), Some("by hand"), "{name}");
+        }
+        world.check_rest();
     }
-    assert_eq!(world.read("build.log"), None);
-    let paths = go(&world, Goal::Redo(Unit::Turn, 3));
-    assert_eq!(world.read(".gitignore").as_deref(), Some("*.log\n"));
-    let left: Vec<_> = paths.iter().filter(|report| report.outcome.left()).collect();
-    let [PathReport { path, outcome: Outcome::Skipped { reason }, .. }] = left.as_slice() else {
-        panic!("{paths:?}")
+}
+
+#[test]
+fn rules_that_the_user_changes_between_two_turns_are_passed() {
+    let world = turns(&[&[("build.log", "one")], &[("build.log", "two")], &[("build.log", "three")]]);
+    let rules = |text: &str| {
+        fs::write(world.project.join(".gitignore"), text).expect("the temporary folder is writable");
     };
-    assert_eq!((path.to_string().as_str(), world.read("build.log").as_deref()), ("build.log", Some("one")));
-    assert!(reason.contains("ignore rules changed"), "{reason}");
+    world.run("captured");
+    rules("*.log\n");
+    world.run("ignored");
+    rules("\n");
+    world.run("captured again");
+    for text in [Some("two"), Some("one"), None] {
+        let paths = undo(&world);
+        assert_eq!(world.read("build.log").as_deref(), text, "{paths:?}");
+    }
+    for (text, rule) in [("one", "*.log\n"), ("two", "\n"), ("three", "*.log\n")] {
+        let paths = redo(&world);
+        assert_eq!(world.read("build.log").as_deref(), Some(text), "{paths:?}");
+        rules(rule);
+    }
+    world.check_rest();
+}
+
+#[test]
+fn without_the_key_a_path_whose_ignore_rules_changed_is_reported() {
+    let (_, steps) = RULES_CHANGE[1];
+    let world = turns(steps);
+    world.run("go on");
+    assert_eq!(world.read("build.log").as_deref(), Some("two"));
+    let key = world.runtime.timeline.store().key_file();
+    fs::rename(&key, key.with_extension("away")).expect("the temporary folder is writable");
+    let paths = undo(&world);
+    assert_eq!(world.read("build.log").as_deref(), Some("two"));
+    assert!(outcome(&paths, "build.log").left(), "{paths:?}");
+    assert_eq!(world.read(".gitignore"), None);
     world.check_rest();
 }

@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand};
 use retake_campaigns::faults::{ErrorsPlan, KillPlan};
 use retake_campaigns::files::{
-    Program, errors, errors_control, kill, kill_control, removal_control, sealed, sealed_control,
+    Program, errors, errors_control, kill, kill_control, removal_control, rules_control, sealed,
+    sealed_control,
 };
 use retake_campaigns::violation::{BoxError, caught};
 
@@ -88,5 +89,6 @@ pub(super) fn sealed_killed(seed: u64, points: Option<u64>) -> Result<String, Bo
 
 pub(super) fn sealed_killed_control() -> Result<String, BoxError> {
     let violation = caught("sealed files without their key", sealed_control())?;
-    Ok(format!("the control was caught: {}", violation.what))
+    let rules = caught("changed ignore rules without the key", rules_control())?;
+    Ok(format!("the controls were caught: {}; {}", violation.what, rules.what))
 }

@@ -7,8 +7,18 @@
 //!   killed    another take, which had a worktree meanwhile: switch to it, back, and undo ──► the same
 //! ```
 //!
+//! A second project has turns between which, and in which, the ignore rules change:
+//!
+//! ```text
+//!   turn 1    write out.txt · .gitignore names it · write out.txt
+//!   turn 2    .gitignore names it no longer · write out.txt
+//!   by hand   .gitignore names it again
+//!   turn 3    write out.txt
+//!   killed    undo · undo · undo ──► as before      redo · redo · redo ──► as after
+//! ```
+//!
 //! The results are compared with the folders byte for byte. At the end every file of the store is searched for the
-//! secret. The control runs without the key, and must be caught.
+//! secret. The controls run without the key, and must be caught.
 
 use crate::faults::{KillPlan, KillSummary};
 use crate::folder::{FileNode, Folder};
@@ -48,18 +58,80 @@ const WORKTREE: &[(&str, &[&str])] = &[
 const SWITCH: Step = step(&["take", "switch", "second"]);
 const SWITCH_BACK: Step = step(&["take", "switch", "main"]);
 
-/// Kills undo and redo of such a turn at every point, or at about the given number of points.
+/// Turns in which the ignore rules change.
+const RULES_TURNS: [&[&str]; 3] = [
+    &[
+        "run",
+        "--approve",
+        "all",
+        "create out.txt with one\ncreate .gitignore with out.txt\ncreate out.txt with two",
+    ],
+    &["run", "--approve", "all", "create .gitignore with other.txt\ncreate out.txt with three"],
+    &["run", "--approve", "all", "create out.txt with four"],
+];
+/// The user does so too, before the last turn.
+const RULES_BY_HAND: &str = "echo out.txt > .gitignore";
+
+/// Kills undo and redo of such turns at every point, or at about the given number of points.
 pub fn sealed(plan: KillPlan) -> Result<KillSummary, CampaignError> {
-    run(plan, |_| Ok(()))
+    let (first, second) = (run(plan, |_| Ok(()))?, run_rules(plan, |_| Ok(()))?);
+    Ok(KillSummary {
+        commands: first.commands + second.commands,
+        kills: first.kills + second.kills,
+        lossy: first.lossy + second.lossy,
+    })
 }
 
 /// The control: without the key, no sealed file is restored.
 pub fn sealed_control() -> Result<KillSummary, CampaignError> {
-    run(KillPlan { seed: 1, points: Some(4) }, |sandbox| {
-        let mut key = sandbox.store().into_os_string();
-        key.push(".key");
-        std::fs::remove_file(key)
-    })
+    run(KillPlan { seed: 1, points: Some(4) }, without_key)
+}
+
+/// The control: without the key, no move passes a change of the ignore rules.
+pub fn rules_control() -> Result<KillSummary, CampaignError> {
+    run_rules(KillPlan { seed: 1, points: Some(4) }, without_key)
+}
+
+fn without_key(sandbox: &Sandbox) -> std::io::Result<()> {
+    let mut key = sandbox.store().into_os_string();
+    key.push(".key");
+    std::fs::remove_file(key)
+}
+
+fn run_rules(
+    plan: KillPlan,
+    meanwhile: impl FnOnce(&Sandbox) -> std::io::Result<()>,
+) -> Result<KillSummary, CampaignError> {
+    let scratch = scratch()?;
+    let mut sandbox = Sandbox::new(scratch.path(), retake()?, StoreLocation::Beside)?;
+    sandbox.run_checked(PROJECT, &["snapshot", "take"])?;
+    let mut states = vec![project(&sandbox)?];
+    for (number, turn) in RULES_TURNS.iter().enumerate() {
+        if number == 2 {
+            sandbox.by_hand(RULES_BY_HAND)?;
+        }
+        sandbox.run_checked(PROJECT, turn)?;
+        states.push(project(&sandbox)?);
+    }
+    // What the user wrote stays as long as the turns do not name it.
+    let rules = states[3].0.get(".gitignore".as_ref() as &std::path::Path).cloned();
+    if let Some(rules) = rules {
+        states[2].0.insert(".gitignore".into(), rules);
+    }
+    meanwhile(&sandbox).map_err(CampaignError::trouble)?;
+    // The approximate total number of points.
+    let mut strikes = KillRun::new(plan, 2000);
+    let steps = [(UNDO, 2), (UNDO, 1), (UNDO, 0), (REDO, 1), (REDO, 2), (REDO, 3)];
+    for (number, (step, expected)) in (1..).zip(steps) {
+        strikes.step(&mut sandbox, number, &step)?;
+        let found = project(&sandbox)?;
+        if let Some(difference) = found.differences(&states[expected]).first() {
+            let what = format!("{:?} stops at a change of the ignore rules: {difference:?}", step.arguments);
+            let violation = Violation { campaign: "sealed files", seed: plan.seed, step: number, what };
+            return Err(CampaignError::Violation(violation));
+        }
+    }
+    Ok(strikes.kills)
 }
 
 fn run(

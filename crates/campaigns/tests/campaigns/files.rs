@@ -2,8 +2,8 @@
 
 use retake_campaigns::faults::{ErrorsPlan, KillPlan};
 use retake_campaigns::files::{
-    Program, denied_removals, errors, errors_control, kill, kill_control, removal_control, sealed,
-    sealed_control,
+    Program, denied_removals, errors, errors_control, kill, kill_control, removal_control, rules_control,
+    sealed, sealed_control,
 };
 use retake_campaigns::violation::caught;
 
@@ -57,4 +57,10 @@ fn sealed_files_without_their_key_are_caught() {
     let violation = caught("sealed files without their key", sealed_control());
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
     assert!(violation.what.contains(".env"), "{violation}");
+}
+
+#[test]
+fn changed_ignore_rules_without_the_key_are_caught() {
+    let violation = caught("changed ignore rules without the key", rules_control());
+    assert!(violation.what.contains("ignore rules"), "{violation}");
 }

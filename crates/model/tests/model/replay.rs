@@ -10,7 +10,7 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::{
     FileStep, OnConflict, PathOutcome, ReplayPlan, ReplayResult, replay, restore_paths,
 };
-use retake_model::sealed::{SealedFile, SealedFiles, SealedState};
+use retake_model::sealed::{SealedFile, SealedFiles, SealedState, SealedTwins};
 use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, add_file, differences, graft, resolve};
 
 const LABELS: MergeLabels<'static> = MergeLabels { ours: "ours", theirs: "theirs" };
@@ -177,8 +177,8 @@ fn restoring_makes_the_chosen_paths_exact() {
     let mut check = |only: &[&str], expected: Files<'_>| {
         let only: Vec<RootPath> = only.iter().map(|text| RootPath::main(path(text))).collect();
         let mut additions = Additions::new(&world.memory);
-        let restored =
-            restore_paths(&mut additions, &present, &target, &only, &[]).expect("content is in memory");
+        let restored = restore_paths(&mut additions, &present, &target, &only, &[], &SealedTwins::default())
+            .expect("content is in memory");
         let new = additions.into_new();
         world.memory.insert_all(new);
         let expected: Vec<(String, String)> =

@@ -195,7 +195,10 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<AppliedF
     for (name, path) in &intent.intent.roots {
         let tree = |snapshot: &Snapshot| snapshot.root(name).map(|root| root.tree);
         let (Some(old), Some(new)) = (tree(&before), tree(&after)) else { continue };
-        let steps = differences(&queries, Some(old), Some(new))?;
+        let mut steps = differences(&queries, Some(old), Some(new))?;
+        if let (Some(old), Some(new)) = (before.root(name), after.root(name)) {
+            steps = sealed::without_sealed(&queries, (old, new), steps)?;
+        }
         if steps.is_empty() {
             continue;
         }

@@ -16,7 +16,7 @@ use retake_model::intent::FolderRun;
 use retake_model::object::{Additions, load};
 use retake_model::path::RootPath;
 use retake_model::replay::graft_paths;
-use retake_model::sealed::sealed_of;
+use retake_model::sealed::{SealedFiles, sealed_of};
 use retake_model::tree::{Node, Snapshot, SnapshotCursor, Tree};
 use retake_store::{Queries, StoreError, WriteTransaction};
 
@@ -117,26 +117,32 @@ fn names(run: &FolderRun, changed: &PathReport) -> bool {
         })
 }
 
-/// The snapshot with only these changes.
+/// The snapshot with only these changes, which are some of those between it and `last`.
 pub(super) fn with_changes(
     writing: &WriteTransaction<'_>,
-    base: ContentId,
+    (base, last): (ContentId, ContentId),
     changed: &[PathReport],
     clock: &dyn Clock,
 ) -> Result<ContentId, StoreError> {
     let mut additions: Additions<'_, Queries<'_>> = Additions::new(&**writing);
-    let base: Snapshot = load(&additions, base)?;
+    let (base, last): (Snapshot, Snapshot) = (load(&additions, base)?, load(&additions, last)?);
     let mut sealed = BTreeMap::new();
     for root in &base.roots {
-        sealed.insert(root.name.as_str(), sealed_of(&additions, Some(root))?);
+        let after = sealed_of(&additions, last.root(&root.name))?;
+        sealed.insert(root.name.as_str(), (sealed_of(&additions, Some(root))?, after));
     }
-    let mut there = SnapshotCursor::new(&base);
+    let (mut there, mut after) = (SnapshotCursor::new(&base), SnapshotCursor::new(&last));
     let mut paths: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
     for change in changed {
-        // A sealed file is in no tree; it follows with the last of the changes.
-        let states = sealed.get(change.path.root.as_str());
-        if states.is_some_and(|states| states.contains_key(&change.path.path)) {
-            continue;
+        let path = &change.path.path;
+        if let Some((states, later)) = sealed.get_mut(change.path.root.as_str())
+            && let (Some(state), Some(later)) = (states.get_mut(path), later.get(path))
+        {
+            state.clone_from(later);
+            // Only a captured file is in the trees.
+            if change.after.is_some() && after.get(&additions, &change.path)? != change.after {
+                continue;
+            }
         }
         let node = match &change.after {
             // The content of a folder has its own paths.
@@ -151,7 +157,12 @@ pub(super) fn with_changes(
         };
         paths.insert(change.path.clone(), node);
     }
-    let snapshot = graft_paths(&mut additions, &base, &paths)?;
+    let mut snapshot = graft_paths(&mut additions, &base, &paths)?;
+    for root in &mut snapshot.roots {
+        if let Some((states, _)) = sealed.get(root.name.as_str()).filter(|_| root.sealed.is_some()) {
+            root.sealed = Some(additions.add(&SealedFiles::new(states)));
+        }
+    }
     let id = additions.add(&snapshot);
     writing.put_contents(&additions.into_new(), clock.now())?;
     Ok(id)

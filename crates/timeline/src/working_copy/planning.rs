@@ -484,8 +484,13 @@ impl PlannedRequest {
             if refuses && !shared.is_empty() {
                 return Err(FileError::SharedChanges(shared));
             }
-            let plan =
-                resolve_request::plan_files(&queries, &present.snapshot, &steps, self.options.on_conflict)?;
+            let plan = resolve_request::plan_files(
+                &self.timeline,
+                &queries,
+                &present.snapshot,
+                &steps,
+                self.options.on_conflict,
+            )?;
             (pending_operation, plan, files_unknown)
         };
         let moving = plan.moving();

@@ -122,7 +122,8 @@ impl PlannedRequest {
                 return Err(FileError::Outdated);
             }
             let objects = UnstoredObjects::new(working_copy, observed, &queries, &unrecorded);
-            let planned = plan_files(&objects, &observed.snapshot, &steps, self.options.on_conflict);
+            let planned =
+                plan_files(&self.timeline, &objects, &observed.snapshot, &steps, self.options.on_conflict);
             let plan = if objects.outdated.get() { Err(FileError::Outdated) } else { planned }?;
             // A preview rejects the same requests as the execution.
             if self.waits_for_runs(plan.moving()) {
@@ -330,7 +331,7 @@ impl WorkingCopy {
         if !self.emptied_files(&recorded)?.is_empty() {
             return Err(FileError::EmptiedFiles(self.path().to_owned()));
         }
-        let sealed = self.add_sealed(recorded.id, &recorded.snapshot, &recorded.objects)?;
+        let sealed = self.add_sealed(recorded.id, &recorded.snapshot)?;
         let objects = [recorded.objects, sealed.objects].concat();
         Ok(Observation { id: sealed.id, snapshot: sealed.snapshot, objects, epoch: recorded.epoch })
     }

@@ -132,7 +132,7 @@ impl WorkingCopy {
             return Ok(None);
         }
         let taken = watch.observe(&self.timeline.store, &self.workspace)?;
-        let sealed = self.add_sealed(taken.id, &taken.snapshot, &taken.objects)?;
+        let sealed = self.add_sealed(taken.id, &taken.snapshot)?;
         let reader = self.timeline.read()?;
         let queries = reader.queries();
         let is_recorded =
@@ -210,8 +210,7 @@ impl FolderSession<'_> {
         let working_copy = self.working_copy;
         let folder_state = FolderState::of(working_copy);
         let taken = Arc::new(snapshot::snapshot(&working_copy.timeline.store, &working_copy.workspace)?);
-        let SealedSnapshot { id, snapshot, objects } =
-            working_copy.add_sealed(taken.id, &taken.snapshot, &taken.objects)?;
+        let SealedSnapshot { id, snapshot, objects } = working_copy.add_sealed(taken.id, &taken.snapshot)?;
         if self.expected.is_some_and(|expected| expected != id) {
             return Err(FileError::PlanOutdated);
         }
@@ -357,7 +356,7 @@ pub(super) fn publish_shares(
         let after = if number + 1 == shares.len() {
             last
         } else {
-            with_changes(writing, before, &share.paths, clock)?
+            with_changes(writing, (before, last), &share.paths, clock)?
         };
         let run = match &share.owner {
             Owner::Run(run) => Some(run.clone()),

@@ -18,13 +18,14 @@ use super::planning::PlannedRequest;
 use super::record_changes::changed_paths;
 use super::restore::check_paths;
 use super::route::shared_changes;
+use super::sealed::{follow_captured, twins};
 use super::uncaptured::uncaptured_paths;
 use super::{FileError, PlanRequest, Scope, WorkingCopy};
 use crate::write::change::{
     ComposedOperation, Composer, Head, check_kept, check_no_turn, head_of, stays_in_background,
 };
 use crate::write::moves::Destination;
-use crate::{Caller, ChangeError, Command, Goal, Rules};
+use crate::{Caller, ChangeError, Command, Goal, Rules, Timeline};
 
 /// The operation to publish.
 #[derive(Clone, Debug)]
@@ -248,20 +249,34 @@ impl PendingOperation {
 
 /// The wanted files of a folder, and the steps of each path.
 pub(super) fn plan_files<O: Objects + ?Sized>(
+    timeline: &Timeline,
     objects: &O,
     present: &Snapshot,
     steps: &FileSteps,
     on_conflict: OnConflict,
 ) -> Result<FilePlan, FileError> {
     let mut additions = Additions::new(objects);
-    let replayed = match steps {
-        FileSteps::Replay(way) => replay::replay(&mut additions, present, way, on_conflict, LABELS)?,
+    let (mut replayed, sealed) = match steps {
+        FileSteps::Replay(way) => {
+            let mut snapshots = vec![present.clone()];
+            for step in way.back.iter().chain(&way.steps) {
+                snapshots.extend([load(objects, step.from)?, load(objects, step.to)?]);
+            }
+            let (twins, sealed) = twins(timeline, objects, &snapshots.iter().collect::<Vec<_>>())?;
+            let way = replay::ReplayPlan { twins, ..way.clone() };
+            (replay::replay(&mut additions, present, &way, on_conflict, LABELS)?, sealed)
+        }
         FileSteps::Restore { snapshot, paths, passed } => {
             let target: Snapshot = load(objects, *snapshot)?;
             check_paths(objects, paths, present, &target)?;
-            restore_paths(&mut additions, present, &target, paths, passed)?
+            let (twins, sealed) = twins(timeline, objects, &[present, &target])?;
+            (restore_paths(&mut additions, present, &target, paths, passed, &twins)?, sealed)
         }
     };
+    follow_captured(timeline, &mut additions, present, &mut replayed.snapshot)?;
+    for object in sealed {
+        additions.add_bytes(object.kind, object.bytes.to_vec());
+    }
     let wanted = additions.add(&replayed.snapshot);
     let mode_bits = paths_with_mode_bits(&additions, present, steps)?;
     let uncaptured = uncaptured_paths(&additions, present, &replayed)?;

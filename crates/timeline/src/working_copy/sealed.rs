@@ -9,11 +9,18 @@
 //! Nothing here fails a move: a path whose bytes cannot be restored (the key is missing, the user changed it) is left
 //! unchanged and reported. See [`retake_model::sealed`].
 
+use std::collections::BTreeSet;
+
 use retake_model::content::{ContentId, Kind, encode};
-use retake_model::object::{Additions, NewObject, load};
+use retake_model::object::{Additions, NewObject, ObjectError, Objects, load};
 use retake_model::path::{RootPath, TreePath};
-use retake_model::sealed::{MAX_SEALED, SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
-use retake_model::tree::{Snapshot, resolve};
+use retake_model::replay::nodes_to_seal;
+use retake_model::sealed::{
+    MAX_SEALED, SealedFiles, SealedMap, SealedState, SealedTwins, sealed_changes, sealed_of,
+};
+use retake_model::tree::{
+    Difference, Excluded, Node, PART, Parts, Snapshot, SnapshotRoot, read_piece, resolve,
+};
 use retake_store::{OpenSealedError, Queries, Sealer, StoredIntent};
 use retake_workspace::apply::{
     ApplyError, Cause, OpenRoot, PlainFile, Replacement, StampedFile, Token, read_plain, replace_plain,
@@ -24,7 +31,6 @@ use retake_workspace::snapshot::is_excluded;
 use super::execute::{AppliedFiles, outcome};
 use super::record_changes::CurrentFiles;
 use super::report::{Outcome, PathReport};
-use super::status::SnapshotObjects;
 use super::{FileError, WorkingCopy};
 use crate::Timeline;
 
@@ -47,12 +53,7 @@ impl SealedSnapshot {
 
 impl WorkingCopy {
     /// Adds the sealed files of the folder in their current state to a snapshot.
-    pub(super) fn add_sealed(
-        &self,
-        id: ContentId,
-        taken: &Snapshot,
-        new_objects: &[NewObject],
-    ) -> Result<SealedSnapshot, FileError> {
+    pub(super) fn add_sealed(&self, id: ContentId, taken: &Snapshot) -> Result<SealedSnapshot, FileError> {
         let reader = self.timeline.read()?;
         let queries = reader.queries();
         let mut now = taken.clone();
@@ -66,16 +67,12 @@ impl WorkingCopy {
         };
         // Without the key nothing can be compared: the known states stay.
         let sealer = self.timeline.store.sealer().ok().flatten();
-        let objects = SnapshotObjects::new(new_objects, &queries);
         let mut added = Vec::new();
         for (root, (_, path)) in now.roots.iter_mut().zip(self.roots()) {
             let mut states = SealedMap::new();
             let folder = OpenRoot::open(&path_from_text(&path)).ok();
             for (path, state) in sealed_of(&queries, known.root(&root.name))? {
-                // Captured since, for example because an ignore file changed.
-                if resolve(&objects, root.tree, &path)?.is_some() {
-                    continue;
-                }
+                // Also if it is captured now because an ignore file changed: it may become excluded again.
                 let state = match (&sealer, &folder) {
                     (Some(sealer), Some(folder)) => seal_now(sealer, folder, &path, Some(&state), &mut added),
                     _ => state,
@@ -188,16 +185,23 @@ fn add_list(states: &SealedMap, objects: &mut Vec<NewObject>) -> Option<ContentI
     Some(id)
 }
 
-/// The sealed paths that differ between two snapshots.
+/// The sealed paths that differ between two snapshots, except for those that both capture.
 pub(super) fn changed_sealed(
-    objects: &(impl retake_model::object::Objects + ?Sized),
+    objects: &(impl Objects + ?Sized),
     before: &Snapshot,
     after: &Snapshot,
-) -> Result<Vec<PathReport>, retake_model::object::ObjectError> {
+) -> Result<Vec<PathReport>, ObjectError> {
     let mut found = Vec::new();
     for root in &after.roots {
-        let (old, new) = (sealed_of(objects, before.root(&root.name))?, sealed_of(objects, Some(root))?);
-        found.extend(sealed_changes(&old, &new).into_iter().map(|(path, before, after)| {
+        let Some(old_root) = before.root(&root.name) else { continue };
+        let (old, new) = (sealed_of(objects, Some(old_root))?, sealed_of(objects, Some(root))?);
+        let mut changed = Vec::new();
+        for change in sealed_changes(&old, &new) {
+            if !is_ordinary(objects, (old_root, root), &change.0)? {
+                changed.push(change);
+            }
+        }
+        found.extend(changed.into_iter().map(|(path, before, after)| {
             let (before, outcome) = match &after {
                 SealedState::Nothing => (before.node(), Outcome::Removed),
                 _ => (before.node(), Outcome::Written),
@@ -214,6 +218,181 @@ pub(super) fn changed_sealed(
     Ok(found)
 }
 
+/// Returns whether a path is captured in both snapshots, or captured in one and missing in the other: then their trees
+/// tell what happened.
+pub(super) fn is_ordinary(
+    objects: &(impl Objects + ?Sized),
+    roots: (&SnapshotRoot, &SnapshotRoot),
+    path: &TreePath,
+) -> Result<bool, ObjectError> {
+    for root in [roots.0, roots.1] {
+        let sealed = sealed_of(objects, Some(root))?;
+        let exists = sealed.get(path).is_some_and(|state| *state != SealedState::Nothing);
+        if exists && resolve(objects, root.tree, path)?.is_none() {
+            return Ok(false);
+        }
+    }
+    is_excluded_in_none(objects, roots, path)
+}
+
+/// The same for snapshots whose sealed lists may be older than their trees.
+fn is_excluded_in_none(
+    objects: &(impl Objects + ?Sized),
+    (before, after): (&SnapshotRoot, &SnapshotRoot),
+    path: &TreePath,
+) -> Result<bool, ObjectError> {
+    let mut captured = false;
+    for root in [before, after] {
+        if resolve(objects, root.tree, path)?.is_some() {
+            captured = true;
+        } else if let Some(id) = root.excluded
+            && load::<Excluded>(objects, id)?.covers(&path.bytes())
+        {
+            return Ok(false);
+        }
+    }
+    Ok(captured)
+}
+
+/// The sealed paths that a move changes, with their states. Those that are ordinary files on both sides move with all
+/// other files.
+fn moving(
+    objects: &(impl Objects + ?Sized),
+    (before, after): (&SnapshotRoot, &SnapshotRoot),
+) -> Result<Vec<(TreePath, FromState, SealedState)>, ObjectError> {
+    let (old, new) = (sealed_of(objects, Some(before))?, sealed_of(objects, Some(after))?);
+    let mut found = Vec::new();
+    for (path, to) in new {
+        let from = match old.get(&path) {
+            Some(from) if from.same(&to) => continue,
+            Some(from) => FromState::Sealed(from.clone()),
+            None => match resolve(objects, before.tree, &path)? {
+                Some(node) => FromState::Captured(node),
+                None => FromState::Sealed(SealedState::Nothing),
+            },
+        };
+        if !is_ordinary(objects, (before, after), &path)? {
+            found.push((path, from, to));
+        }
+    }
+    Ok(found)
+}
+
+/// The state of a path before a move.
+enum FromState {
+    Sealed(SealedState),
+    /// Captured, and not sealed before.
+    Captured(Node),
+}
+
+impl FromState {
+    fn matches(&self, sealer: Option<&Sealer>, found: &StampedFile) -> bool {
+        match (self, &found.0) {
+            (Self::Sealed(state), _) => is_state(sealer, state, found),
+            (Self::Captured(Node::File { content, mode, .. }), PlainFile::File { bytes, mode: found }) => {
+                mode == found && *content == content_id(bytes)
+            }
+            _ => false,
+        }
+    }
+
+    fn is_stored(&self) -> bool {
+        !matches!(self, Self::Sealed(SealedState::NotStored { .. }))
+    }
+}
+
+/// The content id of a captured file with these bytes.
+fn content_id(bytes: &[u8]) -> ContentId {
+    match Node::kind_of(bytes.len() as u64) {
+        Kind::Parts => {
+            let parts = bytes.chunks(PART as usize).map(|part| ContentId::of(Kind::Blob, part));
+            ContentId::of(Kind::Parts, &encode(&Parts(parts.collect())))
+        }
+        kind => ContentId::of(kind, bytes),
+    }
+}
+
+/// The steps of a move without those of sealed files, which [`move_sealed`] moves.
+pub(super) fn without_sealed(
+    objects: &(impl Objects + ?Sized),
+    roots: (&SnapshotRoot, &SnapshotRoot),
+    mut steps: Vec<Difference>,
+) -> Result<Vec<Difference>, ObjectError> {
+    if roots.1.sealed.is_none() {
+        return Ok(steps);
+    }
+    let moving: BTreeSet<TreePath> = moving(objects, roots)?.into_iter().map(|(path, ..)| path).collect();
+    steps.retain(|step| !moving.contains(&step.path));
+    Ok(steps)
+}
+
+/// The sealed states of captured files that a replay over these snapshots compares with sealed ones, and the objects to
+/// store for them. Empty without the key: the replay reports such paths.
+pub(super) fn twins(
+    timeline: &Timeline,
+    objects: &(impl Objects + ?Sized),
+    snapshots: &[&Snapshot],
+) -> Result<(SealedTwins, Vec<NewObject>), ObjectError> {
+    let (mut twins, mut added) = (SealedTwins::default(), Vec::new());
+    let nodes = nodes_to_seal(objects, snapshots)?;
+    let sealer = if nodes.is_empty() { None } else { timeline.store.sealer().ok().flatten() };
+    let Some(sealer) = sealer else { return Ok((twins, added)) };
+    for (path, node) in nodes {
+        let Node::File { size, mode, .. } = &node else { continue };
+        let bytes = read_piece(objects, &node, 0..*size)?;
+        if let Ok((file, parts)) = sealer.seal(&path.bytes(), &bytes, *mode) {
+            twins.insert(path, node, SealedState::File(file));
+            added.extend(parts);
+        }
+    }
+    Ok((twins, added))
+}
+
+/// Seals the new content of captured files that were sealed before, so that their history stays continuous if they become
+/// excluded again.
+pub(super) fn follow_captured<O: Objects + ?Sized>(
+    timeline: &Timeline,
+    additions: &mut Additions<'_, O>,
+    present: &Snapshot,
+    after: &mut Snapshot,
+) -> Result<(), ObjectError> {
+    for root in &mut after.roots {
+        let Some(before) = present.root(&root.name).filter(|before| before.tree != root.tree) else {
+            continue;
+        };
+        let mut states = sealed_of(additions, Some(root))?;
+        let mut changed = false;
+        for (path, state) in &mut states {
+            let (old, new) = (resolve(additions, before.tree, path)?, resolve(additions, root.tree, path)?);
+            if old == new || !is_excluded_in_none(additions, (before, root), path)? {
+                continue;
+            }
+            let sealed = match &new {
+                None => Some(SealedState::Nothing),
+                Some(node @ Node::File { size, mode, .. }) if *size <= MAX_SEALED => {
+                    let bytes = read_piece(additions, node, 0..*size)?;
+                    let sealer = timeline.store.sealer().ok().flatten();
+                    let sealed = sealer.and_then(|sealer| sealer.seal(&path.bytes(), &bytes, *mode).ok());
+                    sealed.map(|(file, parts)| {
+                        for part in parts {
+                            additions.add_bytes(part.kind, part.bytes.to_vec());
+                        }
+                        SealedState::File(file)
+                    })
+                }
+                Some(_) => None,
+            };
+            if let Some(sealed) = sealed {
+                (*state, changed) = (sealed, true);
+            }
+        }
+        if changed {
+            root.sealed = Some(additions.add(&SealedFiles::new(&states)));
+        }
+    }
+    Ok(())
+}
+
 /// Moves the sealed files of an intent from one snapshot to the other, path by path. Repeating it after a crash
 /// completes it.
 pub(super) fn move_sealed(
@@ -225,8 +404,8 @@ pub(super) fn move_sealed(
 ) -> Result<AppliedFiles, FileError> {
     let mut applied = AppliedFiles::default();
     for (name, folder) in &intent.intent.roots {
-        let (old, new) = (sealed_of(queries, before.root(name))?, sealed_of(queries, after.root(name))?);
-        let changed = sealed_changes(&old, &new);
+        let (Some(old), Some(new)) = (before.root(name), after.root(name)) else { continue };
+        let changed = moving(queries, (old, new))?;
         if changed.is_empty() {
             continue;
         }
@@ -240,8 +419,8 @@ pub(super) fn move_sealed(
                     let replaced = replace_plain(&Replacement {
                         root: &folder,
                         path: &path,
-                        expected: &|found| is_state(sealer.as_ref().ok(), &from, found),
-                        is_stored: !matches!(from, SealedState::NotStored { .. }),
+                        expected: &|found| from.matches(sealer.as_ref().ok(), found),
+                        is_stored: from.is_stored(),
                         wanted: &wanted,
                         token,
                         number,
@@ -286,18 +465,26 @@ pub(super) fn with_leftovers(
 ) -> Result<(Snapshot, Vec<RootPath>), FileError> {
     let mut others = left.to_vec();
     for root in &mut after.roots {
-        let old = sealed_of(additions, before.root(&root.name))?;
+        let Some(old_root) = before.root(&root.name) else { continue };
+        let old = sealed_of(additions, Some(old_root))?;
         let mut new = sealed_of(additions, Some(root))?;
-        let is_sealed = |path: &RootPath| path.root == root.name && old.contains_key(&path.path);
-        let (sealed, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(is_sealed);
-        others = rest;
+        let is_sealed = |path: &RootPath| path.root == root.name && new.contains_key(&path.path);
+        let sealed: Vec<RootPath> = others.iter().filter(|path| is_sealed(path)).cloned().collect();
         if sealed.is_empty() {
             continue;
         }
-        new.extend(
-            sealed.into_iter().filter_map(|left| Some((left.path.clone(), old.get(&left.path)?.clone()))),
-        );
-        root.sealed = Some(additions.add(&SealedFiles::new(&new)));
+        for left in &sealed {
+            match old.get(&left.path) {
+                Some(state) => new.insert(left.path.clone(), state.clone()),
+                None => new.remove(&left.path),
+            };
+            // A captured path gets its node back like all others.
+            let was_captured = resolve(additions, old_root.tree, &left.path)?.is_some();
+            if !was_captured && resolve(additions, root.tree, &left.path)?.is_none() {
+                others.retain(|other| other != left);
+            }
+        }
+        root.sealed = (!new.is_empty()).then(|| additions.add(&SealedFiles::new(&new)));
     }
     Ok((after, others))
 }

@@ -51,7 +51,7 @@ impl WorkingCopy {
             return Err(FileError::Outdated);
         }
         let last = queries.folder(self.folder)?.and_then(|record| record.snapshot);
-        let sealed = self.add_sealed(taken.id, &taken.snapshot, &taken.objects)?;
+        let sealed = self.add_sealed(taken.id, &taken.snapshot)?;
         let objects = [taken.objects.as_slice(), &sealed.objects].concat();
         let objects = SnapshotObjects::new(&objects, &queries);
         let captured = captured(&objects, sealed.id, &sealed.snapshot, MAX_EXCLUDED)?;

@@ -82,7 +82,15 @@ impl WorkingCopy {
         let steps = plan::steps_to_take(queries, row.number, &head, next_active, current)?;
         let replay_plan = ReplayPlan::of(steps.unwrap_or_default());
         let files: Snapshot = load(queries, current)?;
-        if plan_files(queries, &files, &FileSteps::Replay(replay_plan), OnConflict::default())?.moving() == 0
+        if plan_files(
+            &self.timeline,
+            queries,
+            &files,
+            &FileSteps::Replay(replay_plan),
+            OnConflict::default(),
+        )?
+        .moving()
+            == 0
         {
             return Ok(());
         }

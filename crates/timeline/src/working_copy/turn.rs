@@ -125,8 +125,7 @@ impl WorkingCopy {
     ) -> Result<TurnAdvanceOutcome, FileError> {
         let folder_state = FolderState::of(self);
         let taken = Arc::new(snapshot::snapshot(&self.timeline.store, &self.workspace)?);
-        let SealedSnapshot { id, objects, .. } =
-            self.add_sealed(taken.id, &taken.snapshot, &taken.objects)?;
+        let SealedSnapshot { id, objects, .. } = self.add_sealed(taken.id, &taken.snapshot)?;
         self.sync_changes(&taken, (id, &objects), true)?;
         let stored = Arc::clone(&taken);
         let (clock, rules) = (self.timeline.clock.clone(), self.timeline.rules);
@@ -148,7 +147,7 @@ impl WorkingCopy {
                 (Some(_), false) => {
                     let theirs: Vec<PathReport> =
                         shares.iter().flat_map(|share| share.paths.iter().cloned()).collect();
-                    with_changes(writing, before, &theirs, &*clock)?
+                    with_changes(writing, (before, id), &theirs, &*clock)?
                 }
             };
             if !shares.is_empty() {
