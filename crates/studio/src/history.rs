@@ -225,8 +225,7 @@ fn jump(item: &HistoryItem, route: &str, body: &Markup) -> Markup {
 /// The file changes of a row.
 fn badge(reader: &Reader<'_>, row: &Row<'_>) -> Result<Markup, PageError> {
     let Some((first, last)) = row.files() else { return Ok(html! {}) };
-    let ask =
-        |detail| reader.snapshot(first.before).changes(last.after, &Asking { paths: Vec::new(), detail });
+    let ask = |detail| reader.snapshot(first.before).changes(last.after, &Asking::all(detail));
     let paths = ask(Detail::Paths)?.stat;
     Ok(match paths.files {
         0 => html! {},

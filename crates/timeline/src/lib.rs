@@ -59,7 +59,7 @@ pub use read::pictures::{read_blob, read_picture};
 pub use read::project::ProjectReader;
 pub use read::reader::Reader;
 pub use read::reset_summary::ResetSummary;
-pub use read::revisions::{FOLDER, NamedFiles, RevisionError, RevisionResolver, SnapshotFolder};
+pub use read::revisions::{Comparison, FOLDER, NamedFiles, RevisionError, RevisionResolver, SnapshotFolder};
 pub use read::search::{FoundEntries, FoundEntry};
 pub use read::sent::{SentConversation, TooLarge};
 pub use read::settings::SettingsReader;

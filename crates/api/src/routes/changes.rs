@@ -2,9 +2,10 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::TakeId;
+use retake_model::path::RootPath;
 use retake_timeline::{
-    Blame, BlameLine, DEFAULT_CONTEXT, Detail, DiffOptions, FOLDER, FileDiff, FileLogItem, LineOrigin,
-    NamedFiles,
+    Blame, BlameLine, Comparison, DEFAULT_CONTEXT, Detail, DiffOptions, FOLDER, FileDiff, FileLogItem,
+    LineOrigin, NamedFiles,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,9 @@ struct Diff {
     to: NamedFiles,
     /// Number of files that differ.
     count: u64,
+    /// Paths left out of the changes of a turn: they changed meanwhile, by hand or by another program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<RootPath>,
     #[serde(flatten)]
     page: Page<FileDiff>,
 }
@@ -110,7 +114,7 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     let path = query.path.as_deref().map(|path| root_path(query.root.as_deref(), path)).transpose()?;
     let cursor = query.cursor.as_deref().map(DiffCursor::read).transpose()?;
     let revisions = call.revisions(thread, query.take)?;
-    let (from, to) = match (&query.of, &query.from, &query.to) {
+    let Comparison { from, to, changed } = match (&query.of, &query.from, &query.to) {
         (Some(version), None, None) => revisions.of(version)?,
         (Some(_), _, _) => return Err(Problem::refused("give either `of`, or `from` and `to`")),
         (None, from, to) => revisions.between(from.as_deref(), to.as_deref())?,
@@ -128,7 +132,7 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
         DiffDetail::Counts => Detail::Counts,
         DiffDetail::Hunks => Detail::Hunks(context),
     };
-    let question = DiffOptions { paths: path.into_iter().collect(), detail };
+    let question = DiffOptions { paths: path.into_iter().collect(), changed, detail };
     let reader = call.service.timeline.read()?;
     let version = reader.thread(thread)?.summary.version;
     let found = reader.snapshot(from.snapshot).changes_page(to.snapshot, &question, start, limit)?;
@@ -136,7 +140,7 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     let next = DiffCursor { before: from.snapshot, after: to.snapshot, index };
     let next = ((index as u64) < found.count).then(|| next.to_string());
     let page = Page { items: found.files, next };
-    Ok(Answer::at(Diff { from, to, count: found.count, page }, version))
+    Ok(Answer::at(Diff { from, to, count: found.count, left_out: found.left_out, page }, version))
 }
 
 /// A cursor into the differences of two snapshots.

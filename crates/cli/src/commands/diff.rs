@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use retake_model::id::ThreadId;
-use retake_timeline::{Changes, DEFAULT_CONTEXT, Detail, DiffOptions, NamedFiles};
+use retake_timeline::{Changes, Comparison, DEFAULT_CONTEXT, Detail, DiffOptions, NamedFiles};
 use serde::Serialize;
 
 pub(super) use self::draw::WordStyle;
@@ -33,7 +33,8 @@ Examples:
   retake diff \"before the rewrite\" --stat
 
 A revision is a version number (see `retake history`), the name of a saved version, turn:NUMBER, take:NAME, folder, or \
-the prefix of a snapshot id. One turn alone is compared with the files before it. Without any, the folder is compared with its state after the last change by this thread's agent or by \
+the prefix of a snapshot id. One turn alone is compared with the files before it, \
+without the files that only you changed meanwhile. Without any, the folder is compared with its state after the last change by this thread's agent or by \
 undo, redo, jump or restore. Comparing with the folder records your changes in it.
 
 Renamed files are detected. Files above 16 MiB or 400,000 lines are not compared line by line. Control characters are \
@@ -80,14 +81,14 @@ impl Arguments {
         let thread = revisions.thread.summary.id;
         let paths = self.paths.iter().map(|path| context.root_path_of(thread, path));
         let paths = paths.collect::<Result<Vec<_>, _>>()?;
-        let (from, to) = self.revisions(&revisions)?;
+        let Comparison { from, to, changed } = self.revisions(&revisions)?;
         let detail = match () {
             () if self.name_only => Detail::Paths,
             () if self.stat => Detail::Counts,
             () => Detail::Hunks(self.context),
         };
         let reader = context.timeline()?.read()?;
-        let options = DiffOptions { paths, detail };
+        let options = DiffOptions { paths, changed, detail };
         let changes = reader.snapshot(from.snapshot).changes(to.snapshot, &options)?;
         if changes.files.is_empty() {
             let paths: Vec<_> = options.paths.iter().map(ToString::to_string).collect();
@@ -95,6 +96,7 @@ impl Arguments {
                 if paths.is_empty() { String::new() } else { format!(" in {}", paths.join(", ")) };
             context.note(&format!("No differences between {} and {}{where_found}.", from.name, to.name))?;
         }
+        note_left_out(context, &changes)?;
         let answer = Answer { thread, from, to, changes };
         context.answer(&answer, |out, styles| {
             if self.name_only {
@@ -108,13 +110,31 @@ impl Arguments {
         })
     }
 
-    fn revisions(&self, revisions: &Revisions<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
+    fn revisions(&self, revisions: &Revisions<'_>) -> Result<Comparison, Failure> {
         if let Some(text) = &self.of {
             return Ok(revisions.of(text)?);
         }
         let mut named = self.revisions.iter().map(String::as_str);
         revisions.between(named.next(), named.next()).map_err(suggest_paths)
     }
+}
+
+/// Notes the paths that others changed during a turn.
+pub(super) fn note_left_out(context: &Context, changes: &Changes) -> Result<(), Failure> {
+    const SHOWN: usize = 5;
+    let mut names: Vec<String> = changes.left_out.iter().take(SHOWN).map(ToString::to_string).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    match changes.left_out.len().saturating_sub(SHOWN) {
+        0 => {}
+        more => names.push(format!("{more} more")),
+    }
+    let text = format!(
+        "Left out, because the turn did not change them (you or another program did): {}",
+        names.join(", ")
+    );
+    context.note(&text)
 }
 
 /// Writes the differences line by line, or only the counts.

@@ -39,6 +39,40 @@ fn turns_are_listed_and_shown() {
 }
 
 #[test]
+fn the_changes_of_a_turn_leave_out_edits_by_hand() {
+    let sandbox = project();
+    // Recorded when the first tool of the next turn starts.
+    sandbox.write("mine.txt", "by hand");
+    sandbox.write("b.txt", "by hand too");
+    sandbox.done(&["run", "--approve", "all", "create c.txt with three\ncreate b.txt with four"]);
+    for arguments in [&["diff", "turn:4"][..], &["diff", "--of", "turn:last"], &["show", "turn:4"]] {
+        let answer = sandbox.json(arguments);
+        let changes = if arguments[0] == "show" { &answer["changes"] } else { &answer };
+        let paths = changes["files"].as_array().expect("files").iter().map(|file| file["path"].as_str());
+        assert_eq!(paths.collect::<Vec<_>>(), [Some("b.txt"), Some("c.txt")], "{arguments:?}");
+        assert_eq!(changes["left_out"], serde_json::json!(["mine.txt"]), "{arguments:?}");
+    }
+    assert_eq!(sandbox.done(&["diff", "turn:4", "--name-only"]), "b.txt\nc.txt\n");
+    let output = sandbox.run(&["diff", "turn:4"]);
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(notes.contains("Left out") && notes.contains("mine.txt"), "{notes}");
+    // Two revisions are compared as they are.
+    assert_eq!(sandbox.done(&["diff", "turn:3", "turn:4", "--name-only"]), "b.txt\nc.txt\nmine.txt\n");
+}
+
+#[test]
+fn a_promoted_thread_names_the_thread_with_its_earlier_turns() {
+    let sandbox = project();
+    sandbox.done(&["take", "branch", "--name", "second"]);
+    let promoted = sandbox.json(&["take", "promote", "main", "--switch"]);
+    assert_eq!(sandbox.json(&["turns"])["count"], 0);
+    let output = sandbox.run(&["turns"]);
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(notes.contains("before the promotion are in thread Fix the login"), "{notes}");
+    assert!(promoted["switched"].as_bool() == Some(true), "{promoted}");
+}
+
+#[test]
 fn a_turn_is_a_revision() {
     let sandbox = project();
     let names = |arguments: &[&str]| sandbox.done(&[arguments, &["--name-only"]].concat());
@@ -125,20 +159,20 @@ fn takes(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn keeping_a_take_archives_its_alternatives_and_one_undo_brings_them_back() {
+fn keeping_a_take_deletes_its_alternatives_and_one_undo_brings_them_back() {
     let sandbox = project();
     sandbox.done(&["retry", "--approve", "all", "last", "create a.txt with other"]);
     sandbox.done(&["take", "rename", "second"]);
     sandbox.done(&["take", "switch", "main"]);
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("three\n"));
     let preview = sandbox.json(&["keep", "second", "--dry-run"]);
-    assert_eq!(preview["preview"]["kind"]["archived"], serde_json::json!(["main"]));
+    assert_eq!(preview["preview"]["kind"]["deleted"], serde_json::json!(["main"]));
     assert_eq!(
         (takes(&sandbox), sandbox.read("a.txt").as_deref()),
         (vec!["main".into(), "second".into()], Some("three\n"))
     );
     let kept = sandbox.json(&["keep", "second"]);
-    assert_eq!((&kept["archived"], &kept["take"]["name"]), (&serde_json::json!(["main"]), &"second".into()));
+    assert_eq!((&kept["deleted"], &kept["take"]["name"]), (&serde_json::json!(["main"]), &"second".into()));
     assert_eq!((takes(&sandbox), sandbox.read("a.txt").as_deref()), (vec!["second".into()], Some("other\n")));
     sandbox.done(&["undo"]);
     assert_eq!(
@@ -146,7 +180,7 @@ fn keeping_a_take_archives_its_alternatives_and_one_undo_brings_them_back() {
         (vec!["main".into(), "second".into()], Some("three\n"))
     );
     let text = sandbox.done(&["keep", "main"]);
-    assert!(text.starts_with("Kept main and archived second. "), "{text}");
+    assert!(text.starts_with("Kept main and deleted second. "), "{text}");
     assert_eq!(sandbox.done(&["keep", "main"]), "main is the active take, and has no alternatives.\n");
     sandbox.done(&["undo"]);
     assert_eq!(takes(&sandbox), ["main", "second"]);

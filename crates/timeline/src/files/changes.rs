@@ -8,6 +8,8 @@
 //!
 //! Each level reads more than the one before it, so the caller chooses the detail.
 
+use std::collections::BTreeSet;
+
 use retake_model::content::ContentId;
 use retake_model::diff::{self, DiffError, Hunk, LineCounts, LineSide, MAX_TEXT_BYTES};
 use retake_model::object::{ObjectError, Objects, load};
@@ -27,6 +29,8 @@ pub struct DiffOptions {
     /// Only these paths and everything below them; all paths if empty. Includes renamed files whose former name
     /// matches.
     pub paths: Vec<RootPath>,
+    /// Only these paths, if given: those that a turn changed. The others are listed as left out.
+    pub changed: Option<BTreeSet<RootPath>>,
     /// The level of detail.
     pub detail: Detail,
 }
@@ -34,7 +38,7 @@ pub struct DiffOptions {
 impl DiffOptions {
     /// Options for all paths with that detail.
     pub fn all(detail: Detail) -> Self {
-        Self { paths: Vec::new(), detail }
+        Self { paths: Vec::new(), changed: None, detail }
     }
 }
 
@@ -61,6 +65,9 @@ pub struct Changes {
     pub stat: Stat,
     /// The files, sorted by path.
     pub files: Vec<FileDiff>,
+    /// Paths left out of the changes of a turn: they changed meanwhile, by hand or by another program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<RootPath>,
 }
 
 /// Totals over all files.
@@ -200,6 +207,8 @@ pub struct ChangesPage {
     pub files: Vec<FileDiff>,
     /// Number of files in total.
     pub count: u64,
+    /// Paths left out of the changes of a turn.
+    pub left_out: Vec<RootPath>,
 }
 
 /// Limit on the bytes of lines in one response.
@@ -221,7 +230,7 @@ impl SnapshotReader<'_> {
     ) -> Result<ChangesPage, ReadError> {
         let queries = self.reader.queries();
         let mut found = changed_paths(&queries, self.id, after)?;
-        found.retain(|(root, change)| question.matches(root, change));
+        let left_out = question.select(&mut found);
         let count = found.len() as u64;
         let (mut files, mut bytes) = (Vec::new(), 0);
         for (root, change) in found.into_iter().skip(start).take(limit) {
@@ -233,7 +242,7 @@ impl SnapshotReader<'_> {
             bytes += lines.flat_map(|line| &line.parts).map(|part| part.text.len()).sum::<usize>();
             files.push(file);
         }
-        Ok(ChangesPage { files, count })
+        Ok(ChangesPage { files, count, left_out })
     }
 }
 
@@ -263,12 +272,12 @@ pub(crate) fn changes(
     question: &DiffOptions,
 ) -> Result<Changes, ObjectError> {
     let mut files = Vec::new();
-    for (root, change) in changed_paths(objects, before, after)? {
-        if question.matches(&root, &change) {
-            files.push(compare(objects, &root, change, question.detail)?);
-        }
+    let mut found = changed_paths(objects, before, after)?;
+    let left_out = question.select(&mut found);
+    for (root, change) in found {
+        files.push(compare(objects, &root, change, question.detail)?);
     }
-    Ok(Changes { before, after, stat: Stat::of(&files), files })
+    Ok(Changes { before, after, stat: Stat::of(&files), files, left_out })
 }
 
 /// The changed paths between two snapshots, root by root and sorted by path, with renames.
@@ -289,6 +298,24 @@ pub(crate) fn changed_paths(
 }
 
 impl DiffOptions {
+    /// Removes the changes that do not match; returns those that somebody else made during the turn.
+    fn select(&self, found: &mut Vec<(String, PathChange)>) -> Vec<RootPath> {
+        let mut left_out = Vec::new();
+        found.retain(|(root, change)| {
+            if !self.matches(root, change) {
+                return false;
+            }
+            let named = |path: &TreePath| RootPath { root: root.clone(), path: path.clone() };
+            let mut names = std::iter::once(&change.path).chain(&change.from).map(named);
+            let is_own = self.changed.as_ref().is_none_or(|own| names.any(|name| own.contains(&name)));
+            if !is_own {
+                left_out.push(named(&change.path));
+            }
+            is_own
+        });
+        left_out
+    }
+
     fn matches(&self, root: &str, change: &PathChange) -> bool {
         let names = || std::iter::once(&change.path).chain(&change.from);
         let below =

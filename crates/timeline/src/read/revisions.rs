@@ -13,10 +13,12 @@
 //! once.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use retake_model::content::ContentId;
 use retake_model::id::TakeId;
 use retake_model::operation::{OperationKind, Version};
+use retake_model::path::RootPath;
 use retake_store::{StoreError, ThreadRow};
 use serde::Serialize;
 
@@ -37,6 +39,17 @@ pub struct NamedFiles {
     pub snapshot: ContentId,
     /// The version, if the revision is one.
     pub version: Option<Version>,
+}
+
+/// The two sides of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The files before.
+    pub from: NamedFiles,
+    /// The files after.
+    pub to: NamedFiles,
+    /// The paths that a turn changed, if the comparison is of a turn. Other paths may have changed meanwhile.
+    pub changed: Option<BTreeSet<RootPath>>,
 }
 
 /// Why a text is not a revision.
@@ -133,13 +146,13 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
         }
         if let Some(turn) = text.strip_prefix(TURN) {
             let (turns, number) = self.turn(&reader, turn).map_err(RevisionError::from)?;
-            return Ok(around_turn(&turns, number)?.1);
+            return Ok(around_turn(&turns, number)?.to);
         }
         Ok(self.known(&reader, text)?)
     }
 
     /// The files before and after a turn, if the text names one.
-    pub fn of_turn(&self, text: &str) -> Result<Option<(NamedFiles, NamedFiles)>, RevisionError> {
+    pub fn of_turn(&self, text: &str) -> Result<Option<Comparison>, RevisionError> {
         let Some(turn) = text.trim().strip_prefix(TURN) else { return Ok(None) };
         let reader = self.timeline.read()?;
         let (turns, number) = self.turn(&reader, turn)?;
@@ -148,7 +161,7 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
 
     /// Resolves the two sides of a comparison: manual edits if none is named, and up to the current files if only the
     /// first is. A turn alone is compared with the files before it.
-    pub fn between(&self, from: Option<&str>, to: Option<&str>) -> Result<(NamedFiles, NamedFiles), E> {
+    pub fn between(&self, from: Option<&str>, to: Option<&str>) -> Result<Comparison, E> {
         let from = match from {
             Some(turn) if to.is_none() && turn.trim().starts_with(TURN) => return Ok(self.of(turn)?),
             Some(from) => self.find(from)?,
@@ -158,11 +171,11 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
             Some(to) => self.find(to)?,
             None => self.folder()?,
         };
-        Ok((from, to))
+        Ok(Comparison { from, to, changed: None })
     }
 
     /// The files before and after what a text names: a version or a turn.
-    pub fn of(&self, text: &str) -> Result<(NamedFiles, NamedFiles), RevisionError> {
+    pub fn of(&self, text: &str) -> Result<Comparison, RevisionError> {
         match self.of_turn(text)? {
             Some(files) => Ok(files),
             None => self.around(text.trim().parse().map_err(|_| FindError::NoVersion(text.to_owned()))?),
@@ -176,7 +189,7 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
     }
 
     /// The files before and after an operation.
-    pub fn around(&self, version: Version) -> Result<(NamedFiles, NamedFiles), RevisionError> {
+    pub fn around(&self, version: Version) -> Result<Comparison, RevisionError> {
         let reader = self.timeline.read()?;
         // Fails if the version does not exist.
         reader.state_at(self.thread.summary.id, version)?;
@@ -187,7 +200,11 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
             snapshot,
             version: Some(version),
         };
-        Ok((named_files("just before", at.files.before), named_files("just after", at.files.after)))
+        Ok(Comparison {
+            from: named_files("just before", at.files.before),
+            to: named_files("just after", at.files.after),
+            changed: None,
+        })
     }
 
     /// The turns of the take, and the number that a text names.
@@ -293,10 +310,11 @@ impl<'timeline, E: From<RevisionError>> RevisionResolver<'timeline, E> {
     }
 }
 
-/// The files before and after a turn that exists.
-fn around_turn(turns: &Turns<'_>, number: u64) -> Result<(NamedFiles, NamedFiles), RevisionError> {
+/// The files before and after a turn that exists, and the paths that it changed.
+fn around_turn(turns: &Turns<'_>, number: u64) -> Result<Comparison, RevisionError> {
     let (before, after) = turns.files(number)?.ok_or(RevisionError::NoFiles)?;
     let (name, version) = (turns.name(number)?.to_string(), Some(turns.last(number)));
-    let before = NamedFiles { name: format!("before {name}"), snapshot: before, version: None };
-    Ok((before, NamedFiles { name, snapshot: after, version }))
+    let from = NamedFiles { name: format!("before {name}"), snapshot: before, version: None };
+    let to = NamedFiles { name, snapshot: after, version };
+    Ok(Comparison { from, to, changed: Some(turns.changed_files(number)?) })
 }

@@ -223,6 +223,29 @@ impl Turns<'_> {
         Ok(Some((files(&before)?.unwrap_or(after), after)))
     }
 
+    /// The paths that a turn changed itself, without those that others changed meanwhile.
+    pub(crate) fn changed_files(&self, number: u64) -> Result<BTreeSet<RootPath>, ReadError> {
+        let mut changed = BTreeSet::new();
+        for operation in self.operations(self.span(number))? {
+            changed.extend(self.files_of(&operation)?);
+        }
+        Ok(changed)
+    }
+
+    /// The paths that an operation changed, former names included. A fork changes none itself.
+    fn files_of(&self, operation: &Operation) -> Result<Vec<RootPath>, ReadError> {
+        let made = operation.files.filter(|files| files.before != files.after);
+        let Some(files) = made.filter(|_| operation.kind.created_take().is_none()) else {
+            return Ok(Vec::new());
+        };
+        let changed = changed_paths(&self.reader.queries(), files.before, files.after)?;
+        let names = changed.into_iter().flat_map(|(root, change)| {
+            let names = std::iter::once(change.path).chain(change.from);
+            names.map(move |path| RootPath { root: root.clone(), path })
+        });
+        Ok(names.collect())
+    }
+
     /// The number of the turn that a text names.
     pub(crate) fn find_number(&self, text: &str) -> Result<u64, FindError> {
         let number = match text.trim() {

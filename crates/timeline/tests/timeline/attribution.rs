@@ -143,7 +143,10 @@ fn differences_have_the_requested_detail() {
     let after = world.agent(|_| {}).snapshot;
     let reader = world.world.read();
     let ask = |paths: Vec<RootPath>, detail| {
-        reader.snapshot(before).changes(after, &DiffOptions { paths, detail }).expect("readable files")
+        reader
+            .snapshot(before)
+            .changes(after, &DiffOptions { paths, ..DiffOptions::all(detail) })
+            .expect("readable files")
     };
     let all = ask(vec![], Detail::Hunks(3));
     let names: Vec<String> =
@@ -159,11 +162,7 @@ fn differences_have_the_requested_detail() {
     // Former names match as well as current ones.
     assert_eq!(ask(vec![path("moved.txt")], Detail::Paths).files[0].change, PathChangeKind::Renamed);
     assert_eq!(
-        reader
-            .snapshot(after)
-            .changes(after, &DiffOptions { paths: vec![], detail: Detail::Paths })
-            .expect("a comparison")
-            .files,
+        reader.snapshot(after).changes(after, &DiffOptions::all(Detail::Paths)).expect("a comparison").files,
         []
     );
 }

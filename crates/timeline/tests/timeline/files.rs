@@ -219,7 +219,7 @@ fn each_take_records_its_first_and_current_files() {
             reader.files(thread).of_take(take).expect("files")
         );
         let Some(files) = known.takes.get(&take) else { return Vec::new() };
-        let question = DiffOptions { paths: Vec::new(), detail: Detail::Paths };
+        let question = DiffOptions::all(Detail::Paths);
         let changes = reader.snapshot(files.first).changes(files.current, &question).expect("both are there");
         changes.files.iter().map(|file| file.path.path.to_string()).collect::<Vec<_>>()
     };

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use retake_model::id::ThreadId;
-use retake_timeline::{Changes, Detail, DiffOptions, EntryView, ReadError, RevisionError, TURN, Turn};
+use retake_timeline::{
+    Changes, Comparison, Detail, DiffOptions, EntryView, ReadError, RevisionError, TURN, Turn,
+};
 use serde::Serialize;
 
 use crate::arguments::Target;
@@ -51,9 +53,10 @@ pub(super) fn show(
     }
     let files = revisions(context, Some(&thread.to_string()))?.in_take(resolved.take.id).of_turn(text);
     let changes = match files {
-        Ok(Some((before, after))) => Some(
-            reader.snapshot(before.snapshot).changes(after.snapshot, &DiffOptions::all(Detail::Counts))?,
-        ),
+        Ok(Some(Comparison { from, to, changed })) => {
+            let options = DiffOptions { changed, ..DiffOptions::all(Detail::Counts) };
+            Some(reader.snapshot(from.snapshot).changes(to.snapshot, &options)?)
+        }
         Ok(None) | Err(RevisionError::NoFiles) => None,
         Err(error) => return Err(error.into()),
     };
