@@ -63,11 +63,11 @@ struct Saves {
 fn list(context: &Context, thread: ThreadId) -> Result<(), Failure> {
     let saved = context.timeline()?.read()?.history(thread).saves(None, usize::MAX)?;
     let answer = Saves { saved };
+    if answer.saved.is_empty() {
+        context.note_empty("No saved versions", "`retake save NAME` saves one")?;
+    }
     context.answer(&answer, |out, styles| {
         let (id, muted) = (styles.id, styles.muted);
-        if answer.saved.is_empty() {
-            return writeln!(out, "No saved versions. {muted}`retake save NAME` saves one{muted:#}");
-        }
         for saved in &answer.saved {
             let (name, ago) = (sanitize(&saved.name, LineBreaks::Fold), context.ago(saved.time));
             writeln!(out, "{id}{:>6}{id:#}  {name}  {muted}{ago}{muted:#}", saved.version)?;

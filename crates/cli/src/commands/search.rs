@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// With --at: take, by name or id prefix [default: the active take].
     #[arg(short = 'k', long, value_name = "TAKE", requires = "at")]
     take: Option<String>,
-    /// Include archived threads.
+    /// Include deleted threads.
     #[arg(long)]
     deleted: bool,
     /// Maximum number of results.
@@ -110,10 +110,10 @@ impl Arguments {
             })?
         };
         let answer = Answer { hits: found.hits.into_iter().map(Line::of).collect(), more: found.more };
+        if answer.hits.is_empty() {
+            context.note_empty("No results", self.hint())?;
+        }
         context.answer(&answer, |out, styles| {
-            if answer.hits.is_empty() {
-                return writeln!(out, "No results.{}", self.hint());
-            }
             write_hits(out, context, styles, &answer.hits)?;
             if answer.more {
                 let muted = styles.muted;
@@ -148,12 +148,12 @@ impl Arguments {
     /// A hint where else to search.
     fn hint(&self) -> &'static str {
         if self.at.is_some() {
-            return "";
+            return "without `--at`, all current entries of the project are searched";
         }
         match (self.all, self.history) {
-            (false, _) => " --all searches all projects.",
-            (true, false) => " --history searches all old versions.",
-            (true, true) => "",
+            (false, _) => "`--all` searches all projects",
+            (true, false) => "`--history` searches all old versions",
+            (true, true) => "try fewer or shorter words",
         }
     }
 }

@@ -80,7 +80,7 @@ impl Arguments {
             return Ok(());
         }
         if found.is_empty() {
-            return context.note("No model was called yet.");
+            return context.note_empty("No model was called yet", "`retake run` calls one");
         }
         context.answer(&(), |out, styles| {
             let (id, muted, heading) = (styles.id, styles.muted, styles.heading);

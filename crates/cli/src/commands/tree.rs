@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Show the threads of all projects.
     #[arg(short, long)]
     all: bool,
-    /// Include archived threads.
+    /// Include deleted threads.
     #[arg(long)]
     deleted: bool,
     /// Show one thread, and those promoted from it.
@@ -89,11 +89,14 @@ impl Arguments {
             shape: shape.as_ref(),
             pending_moves: context.pending_moves(shown)?,
         };
+        if tree.threads.is_empty() {
+            context.note_empty("No threads", "`retake thread new` creates one")?;
+        }
         context.answer(&answer, |out, styles| {
             let forest = match (&shape, tree.threads.first()) {
                 (Some(shape), Some(thread)) => draw::messages(context, thread, shape),
                 (None, Some(_)) => draw::threads(context, &tree, project),
-                _ => return writeln!(out, "No threads; `retake thread new` creates one."),
+                _ => return Ok(()),
             };
             write!(out, "{}", forest.draw(context.screen.columns(), styles.muted))
         })

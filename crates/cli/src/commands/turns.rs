@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::{count, counted};
 use crate::ui::label::Label;
+use crate::ui::sanitize::{LineBreaks, sanitize};
 use crate::ui::table::{Column, Table};
 
 /// List the turns of a take, newest first: prompts and their results.
@@ -57,8 +58,17 @@ impl Arguments {
         let turns = found.list(self.before, usize::try_from(self.limit).unwrap_or(usize::MAX))?;
         let next = turns.last().map(|last| last.name.number).filter(|number| *number > 1);
         let answer = Answer { thread, take, count: found.count(), turns, next };
+        if answer.next.is_none()
+            && let Some((_, source)) = reader.history(thread).lineage()?.get(1)
+        {
+            let title = sanitize(&source.summary.title, LineBreaks::Fold);
+            let short = source.summary.id.short();
+            context.note(&format!(
+                "Turns from before the promotion are in thread {title}: `retake turns -t {short}`."
+            ))?;
+        }
         if answer.turns.is_empty() {
-            context.note("No turns yet; `retake run` starts one.")?;
+            context.note_empty("No turns yet", "`retake run` starts one")?;
         }
         context.answer(&answer, |out, styles| {
             if answer.turns.is_empty() {

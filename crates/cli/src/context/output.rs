@@ -98,6 +98,11 @@ impl Context {
         Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
     }
 
+    /// Notes that a list is empty, with the command that adds to it. Standard output stays empty, so that scripts read no line.
+    pub(crate) fn note_empty(&self, what: &str, next: &str) -> Result<(), Failure> {
+        self.note(&format!("{what}; {next}."))
+    }
+
     /// Notes that another thread of the project has the same title. Titles are unique when set, but an undo, a jump or
     /// a restore can bring back a duplicate.
     pub(crate) fn note_same_titles(&self, thread: ThreadId) {

@@ -7,6 +7,7 @@ mod chat;
 mod command_line;
 mod completions;
 mod drafts;
+mod empty;
 mod exec;
 mod file_commands;
 mod files_edges;

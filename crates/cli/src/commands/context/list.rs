@@ -40,7 +40,7 @@ impl Arguments {
         let files = resolved.take.file_list(list).to_vec();
         let answer = Answer { thread: resolved.thread.summary.id, take: resolved.take.id, list, files };
         if answer.files.is_empty() {
-            context.note("The list is empty; `retake context add` adds files.")?;
+            context.note_empty("No files in the context", "`retake context add FILE` adds one")?;
         }
         context.answer(&answer, |out, _| {
             for file in &answer.files {

@@ -93,9 +93,12 @@ impl Arguments {
                 };
                 let answer = Answer { presets };
                 if answer.presets.is_empty() && deleted {
-                    context.note("No presets were deleted or replaced.")?;
+                    context.note_empty(
+                        "No presets were deleted or replaced",
+                        "`retake context preset list` shows those in use",
+                    )?;
                 } else if answer.presets.is_empty() {
-                    context.note("No presets; `retake context preset save NAME` creates one.")?;
+                    context.note_empty("No presets", "`retake context preset save NAME` creates one")?;
                 }
                 context.answer(&answer, |out, _| {
                     for preset in &answer.presets {

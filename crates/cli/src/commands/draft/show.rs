@@ -50,7 +50,7 @@ impl Arguments {
             return Ok(crate::ui::pager::ignore_closed_pipe(written)?);
         }
         if answer.draft.is_empty() && answer.pictures.is_empty() {
-            context.note("The draft is empty; `retake draft set` writes one.")?;
+            context.note_empty("The draft is empty", "`retake draft set` writes one")?;
         }
         context.answer(&answer, |out, styles| {
             if !answer.draft.is_empty() {

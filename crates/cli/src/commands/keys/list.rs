@@ -28,11 +28,11 @@ impl Arguments {
         let listed = store.list().map_err(|error| Failure::new(Code::Failed, error))?;
         let keys = listed.into_iter().map(|(provider, location)| StoredKey { provider, location }).collect();
         let answer = Keys { keys };
+        if answer.keys.is_empty() {
+            context.note_empty("No key is stored", "`retake keys set PROVIDER` stores one")?;
+        }
         context.answer(&answer, |out, styles| {
             let (heading, muted) = (styles.heading, styles.muted);
-            if answer.keys.is_empty() {
-                writeln!(out, "{muted}No key is stored. `retake keys set PROVIDER` stores one.{muted:#}")?;
-            }
             for key in &answer.keys {
                 let name = sanitize(&key.provider, LineBreaks::Fold);
                 let location = location_name(key.location, &store);

@@ -60,9 +60,12 @@ impl Arguments {
             });
         }
         let answer = Answer { projects };
+        if answer.projects.is_empty() {
+            context.note_empty("No projects yet", "`retake project init` creates one")?;
+        }
         context.answer(&answer, |out, styles| {
             if answer.projects.is_empty() {
-                return writeln!(out, "No projects yet; `retake thread new` creates the first.");
+                return Ok(());
             }
             let mut table = Table::new([
                 Column::left("ID"),

@@ -47,14 +47,14 @@ impl Arguments {
         };
         let thread = row.summary.id;
         let answer = Answer { snapshots: reader.files(thread).of_lineage(before, self.limit as usize)? };
+        if answer.snapshots.is_empty() {
+            context.note_empty(
+                "No files are recorded for this thread yet",
+                "`retake snapshot take` records them",
+            )?;
+        }
         context.answer(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
-            if answer.snapshots.is_empty() {
-                return writeln!(
-                    out,
-                    "No files are recorded for this thread yet; `retake snapshot take` records them."
-                );
-            }
             let mut shown = thread;
             for ThreadFiles { thread, at, .. } in &answer.snapshots {
                 if *thread != shown {

@@ -14,11 +14,12 @@ use crate::working_copy::{ConfirmFlags, MoveResult};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake take promote                     the active take, titled with its name
+  retake take promote main_take_2                     its title is the name of the take
   retake take promote main_take_2 --title \"The other way\" --switch
+  retake take promote --conversation                  the active take; the files stay as they are
 
 The active take cannot be promoted while its files are in the folder and another take's would have to replace them: \
-switch to the other take first. An undo in the source thread restores the take and archives the new thread, unless it \
+switch to the other take first. An undo in the source thread restores the take and deletes the new thread, unless it \
 was changed since.")]
 pub(crate) struct Arguments {
     /// Take: name or id prefix [default: the active take].

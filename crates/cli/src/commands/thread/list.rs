@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// List threads of all projects.
     #[arg(short, long)]
     all: bool,
-    /// List archived threads.
+    /// List deleted threads.
     #[arg(long)]
     deleted: bool,
     /// List the threads on remotes; `retake thread pull` brings one here.
@@ -83,9 +83,19 @@ impl Arguments {
             current: project.current,
             pending_moves: context.pending_moves(|thread| rows.iter().any(|row| row.summary.id == thread))?,
         };
+        if rows.is_empty() {
+            if !self.deleted && filter.facets.is_empty() && filter.title.is_none() {
+                context.note_empty("No threads", "`retake thread new` creates one")?;
+            } else {
+                context.note_empty(
+                    "No such threads",
+                    "`retake thread list` shows all, except for deleted ones",
+                )?;
+            }
+        }
         context.answer(&answer, |out, styles| {
             if rows.is_empty() {
-                return writeln!(out, "No threads; `retake thread new` creates one.");
+                return Ok(());
             }
             let table = draw(context, &rows, project.current);
             write!(out, "{}", table.render(context.screen.columns(), styles.heading))

@@ -39,7 +39,7 @@ impl Arguments {
         let takes = reader.queries().takes_of(row.number)?;
         let takes: Vec<TakeSummary> = takes.into_iter().map(|take| take.summary).collect();
         if answer.worktrees.is_empty() {
-            context.note("No worktrees; `retake worktree add TAKE` creates one.")?;
+            context.note_empty("No worktrees", "`retake worktree add TAKE` creates one")?;
         }
         context.answer(&answer, |out, _| write_worktrees(out, &answer.worktrees, &takes))
     }
