@@ -232,7 +232,7 @@ pub(crate) enum Command {
     /// Manage takes: the branches of a thread.
     #[command(subcommand, visible_alias = "takes")]
     Take(commands::take::Command),
-    /// Keep a take: make it active, and archive its alternatives.
+    /// Keep a take: make it active, and delete its alternatives.
     Keep(commands::keep::Arguments),
     /// Merge another take into the active one: its file changes, and its last answer.
     Merge(commands::merge::Arguments),

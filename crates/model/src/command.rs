@@ -132,7 +132,7 @@ pub enum Command {
         /// The new name.
         name: String,
     },
-    /// Switch to a take and archive its alternatives: the takes that went on differently from its newest fork.
+    /// Switch to a take and delete its alternatives: the takes that went on differently from its newest fork.
     Keep {
         /// The take.
         take: TakeId,
@@ -177,9 +177,9 @@ pub enum Command {
         /// Whether support may see the thread.
         shared_with_support: Option<bool>,
     },
-    /// Archive the thread.
+    /// Delete the thread: hide it, until it is restored.
     Delete,
-    /// Restore the thread from the archive.
+    /// Restore the deleted thread.
     Restore,
     /// Set the thread's roles.
     SetRoles {

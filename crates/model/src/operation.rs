@@ -353,10 +353,10 @@ pub enum OperationKind {
         #[n(2)]
         shared_with_support: bool,
     },
-    /// The thread was archived.
+    /// The thread was deleted.
     #[n(19)]
     Deleted,
-    /// The thread was restored from the archive.
+    /// The deleted thread was restored.
     #[n(20)]
     Restored,
     /// The list of roles changed.
@@ -540,7 +540,7 @@ pub enum OperationKind {
         #[n(2)]
         shared_with_support: bool,
     },
-    /// A take was kept: it became active, and the takes that were alternatives to it were archived.
+    /// A take was kept: it became active, and the takes that were alternatives to it were deleted.
     #[n(40)]
     TakeKept {
         /// The take.
@@ -552,9 +552,9 @@ pub enum OperationKind {
         /// The previously active take.
         #[n(2)]
         from: TakeId,
-        /// Names of the archived takes.
+        /// Names of the deleted takes.
         #[n(3)]
-        archived: Vec<String>,
+        deleted: Vec<String>,
     },
     /// Another take was merged into this one: its conclusion, its file changes, or both.
     #[n(41)]

@@ -12,7 +12,7 @@
 //!
 //! The states of both sides keep their ids, so that every version of either machine can still be reached. Each chain
 //! ([`crate::history`]) continues on the side that changed it, so that undo goes on in a take that only one side
-//! changed. A take that both changed keeps theirs, and ours becomes a second take. Title, pin, archive, roles and
+//! changed. A take that both changed keeps theirs, and ours becomes a second take. Title, pin, deletion, roles and
 //! settings are merged by field; where both changed one, theirs stays and the report names it.
 //!
 //! The result depends on the two logs alone: no clock, no random numbers. A rebase that a crash interrupted leads to the

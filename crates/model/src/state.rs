@@ -57,7 +57,7 @@ pub struct ThreadState {
     /// The active take.
     #[n(9)]
     pub active: TakeId,
-    /// Time at which it was archived; `None` if it is not.
+    /// Time at which it was deleted; `None` if it is not.
     #[n(10)]
     pub deleted: Option<Timestamp>,
     /// Its origin, if it was promoted from a take of another thread. That thread may no longer exist.

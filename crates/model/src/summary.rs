@@ -66,7 +66,7 @@ pub struct ThreadSummary {
     /// The environment of its last operation.
     #[n(14)]
     pub last_seen: Environment,
-    /// Time at which it was archived.
+    /// Time at which it was deleted.
     #[n(15)]
     pub deleted: Option<Timestamp>,
     /// The thread it was promoted from.

@@ -34,9 +34,9 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::TakeSwitched { .. } => "switched the take".to_owned(),
         OperationKind::TakeRenamed { from, to, .. } => format!("renamed take {from} to {to}"),
         OperationKind::TakeMerged { name, .. } => format!("merged take {name}"),
-        OperationKind::TakeKept { name, archived, .. } if archived.is_empty() => format!("kept take {name}"),
-        OperationKind::TakeKept { name, archived, .. } => {
-            format!("kept take {name}, archived {}", archived.join(", "))
+        OperationKind::TakeKept { name, deleted, .. } if deleted.is_empty() => format!("kept take {name}"),
+        OperationKind::TakeKept { name, deleted, .. } => {
+            format!("kept take {name}, deleted {}", deleted.join(", "))
         }
         OperationKind::TakeDeleted { name, .. } => format!("deleted take {name}"),
         OperationKind::TakePromoted { name, .. } => format!("promoted take {name} to a thread"),

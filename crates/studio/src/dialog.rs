@@ -55,8 +55,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
                 p { "This clears " (describe_reset(&takes_away)) ". Takes, title, tags, roles and history stay. An undo restores everything." }
             })
         }
-        "archive" => Dialog { method: "DELETE", yes: "Archive", ask: of_thread, then: "/studio" }
-            .draw(&html! { h2 { "Archive “" (row.summary.title) "”?" } p { "It disappears from the list. Nothing is deleted: the filter “Archived” shows it, and you can restore it." } }),
+        "delete-thread" => Dialog { method: "DELETE", yes: "Delete", ask: of_thread, then: "/studio" }
+            .draw(&html! { h2 { "Delete “" (row.summary.title) "”?" } p { "It disappears from the list. The filter “Deleted” shows it, and you can restore it." } }),
         "rename-take" => Dialog { yes: "Rename", ask: format!("{of_take}/rename"), ..Dialog::default() }
             .draw(&text("name", "Name of the take", &take.name)),
         "delete-take" => Dialog { method: "DELETE", yes: "Delete", ask: of_take, then: &here }

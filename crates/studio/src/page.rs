@@ -189,7 +189,7 @@ fn draw_bar(
                     li role="separator" {}
                     li { (dialog("rename-take", "Rename this take…", "")) }
                     @if !others.is_empty() { li { (dialog("delete-take", "Delete this take…", "An undo restores it")) } }
-                    li { (dialog("archive", "Archive this thread…", "Hide it from the list; it can be restored")) }
+                    li { (dialog("delete-thread", "Delete this thread…", "Hide it from the list; it can be restored")) }
                 }
             }
             (filter(take, &roles, chosen))

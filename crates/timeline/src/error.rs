@@ -27,7 +27,7 @@ pub enum ChangeError {
     #[error("the files of this thread are being moved; try again")]
     Moving(FolderId),
     /// The thread is deleted.
-    #[error("this thread is archived; restore it with `retake thread restore`")]
+    #[error("this thread is deleted; restore it with `retake thread restore`")]
     ThreadDeleted,
     /// A project always has at least one thread.
     #[error(

@@ -60,7 +60,7 @@ struct SearchParameters {
     at: Option<String>,
     /// The take for `at`; the active one by default.
     take: Option<TakeId>,
-    /// Include archived threads.
+    /// Include deleted threads.
     #[serde(default)]
     deleted: bool,
     /// Sort order.

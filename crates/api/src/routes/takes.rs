@@ -43,7 +43,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         post("/v1/threads/{thread}/takes/{take}/keep", keep).about(
             GROUP,
             "Keep a take",
-            "Makes it the active one with its files, and archives its alternatives: the takes that went on differently from \
+            "Makes it the active one with its files, and deletes its alternatives: the takes that went on differently from \
              its newest fork. One operation, which one undo reverts.",
         ),
         post("/v1/threads/{thread}/takes/{take}/merge", merge).about(

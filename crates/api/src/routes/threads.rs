@@ -1,4 +1,4 @@
-//! Threads: list, create, rename, tag, archive, restore.
+//! Threads: list, create, rename, tag, delete, restore.
 
 use axum::http::Method;
 use retake_model::id::{ProjectId, ThreadId};
@@ -35,12 +35,12 @@ pub(super) fn all() -> Vec<Endpoint> {
             "As `/v1/threads`, with the git status of each folder: branch, head, dirty.",
         ),
         get("/v1/threads/{thread}", show).about(GROUP, "Show a thread", ""),
-        delete("/v1/threads/{thread}", archive).about(
+        delete("/v1/threads/{thread}", delete_thread).about(
             GROUP,
-            "Archive a thread",
+            "Delete a thread",
             "Nothing is destroyed; `restore` brings it back.",
         ),
-        post("/v1/threads/{thread}/restore", restore).about(GROUP, "Restore an archived thread", ""),
+        post("/v1/threads/{thread}/restore", restore).about(GROUP, "Restore a deleted thread", ""),
         post("/v1/threads/{thread}/rename", rename).about(
             GROUP,
             "Rename a thread",
@@ -72,7 +72,7 @@ pub(super) fn all() -> Vec<Endpoint> {
 struct ListQuery {
     /// Only threads of this project.
     project: Option<ProjectId>,
-    /// Archived threads: `hidden` leaves them out, `only` lists nothing else, `shown` lists all.
+    /// Deleted threads: `hidden` leaves them out, `only` lists nothing else, `shown` lists all.
     #[serde(default)]
     deleted: DeletedFilter,
     /// Only threads whose title contains this text.
@@ -256,7 +256,7 @@ fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<ThreadAnswer>, Problem> {
     Ok(Answer::at(shown, version))
 }
 
-fn archive(call: &Call<'_, ThreadPath>) -> Result<Answer<ChangeOutcome>, Problem> {
+fn delete_thread(call: &Call<'_, ThreadPath>) -> Result<Answer<ChangeOutcome>, Problem> {
     call.change(call.path.thread, Command::Delete)
 }
 
@@ -334,7 +334,7 @@ fn work_on(call: &Call<'_, ThreadPath, NoQuery, EmptyBody>) -> Result<Answer<Cha
 struct TreeQuery {
     /// Only threads of this project.
     project: Option<ProjectId>,
-    /// Archived threads: `hidden`, `only` or `shown`.
+    /// Deleted threads: `hidden`, `only` or `shown`.
     #[serde(default)]
     deleted: DeletedFilter,
     /// Page size: 1 to 500, 100 by default.

@@ -165,7 +165,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     };
     let (thread, version) = (imported.thread, imported.version);
     let project = timeline.read()?.thread(thread)?.home;
-    // The import succeeded even if this fails, for example because the thread is archived.
+    // The import succeeded even if this fails, for example because the thread is deleted.
     let current = query.current && timeline.work_on(thread, call.caller_in(project)).is_ok();
     let location = format!("/v1/threads/{thread}");
     Ok(Answer::at(answer(imported, current, false), version).with_location(location))

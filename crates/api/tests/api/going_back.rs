@@ -65,7 +65,7 @@ fn going_back_and_on_takes_eight_requests() {
     let merge = client.post(&at(&format!("takes/{main}/merge?dry_run=true")), &json!({})).done();
     assert_eq!((&merge["dry_run"], &merge["preview"]["kind"]["type"]), (&json!(true), &json!("take_merged")));
     let kept = client.post(&at(&format!("takes/{second}/keep")), &json!({})).done();
-    assert_eq!(kept["kind"]["archived"], json!(["main"]), "{kept}");
+    assert_eq!(kept["kind"]["deleted"], json!(["main"]), "{kept}");
     let export = client.get(&at("export"));
     let imported = there
         .request("POST", "/v1/import?current=true")

@@ -184,7 +184,7 @@ pub(crate) struct MoveReport {
     pub(crate) files: Option<FileReport>,
     /// The turns whose prompts were undone (newest first) or redone (oldest first).
     pub(crate) turns: Vec<TurnName>,
-    /// Other threads that the move archived or restored.
+    /// Other threads that the move deleted or restored.
     #[serde(skip)]
     also: Vec<ThreadSummary>,
     /// Whether only files moved.
@@ -307,11 +307,11 @@ impl MoveReport {
         writeln!(out, "{status}{}{muted}{next}{muted:#}", if fits { ' ' } else { '\n' })
     }
 
-    /// Lists other threads that were archived or restored, because a take had been promoted.
+    /// Lists other threads that were deleted or restored, because a take had been promoted.
     pub(crate) fn write_affected_threads(&self, out: &mut dyn Write, context: &Context) -> io::Result<()> {
         let id = context.styles.id;
         for thread in &self.also {
-            let what = if thread.deleted.is_some() { "was archived" } else { "was restored" };
+            let what = if thread.deleted.is_some() { "was deleted" } else { "was restored" };
             let title = sanitize(&thread.title, LineBreaks::Fold);
             writeln!(out, "Thread {title} {id}{}{id:#} {what} too.", thread.id.short())?;
         }

@@ -55,7 +55,7 @@ impl Arguments {
         // A new folder becomes a project.
         context.project_or_create()?;
         let row = timeline.read()?.thread(imported.thread)?;
-        // An archived thread cannot be the current one; the note below reports this.
+        // A deleted thread cannot be the current one; the note below reports this.
         let current = self.switch && row.summary.deleted.is_none();
         if current {
             timeline.work_on(imported.thread, context.caller(imported.thread, None)?)?;
@@ -97,7 +97,7 @@ impl Arguments {
 fn note(context: &Context, row: &ThreadRow) -> Result<(), Failure> {
     if row.summary.deleted.is_some() {
         return context
-            .note("The thread was archived before the export; `retake thread restore` restores it.");
+            .note("The thread was deleted before the export; `retake thread restore` restores it.");
     }
     let same = context.timeline()?.read()?.queries().threads_with_title(&row.summary.title)?;
     if same.iter().any(|other| other.number != row.number && other.summary.deleted.is_none()) {

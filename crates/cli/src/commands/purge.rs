@@ -27,16 +27,16 @@ Examples:
   retake purge --deleted --to-fit \"2 GB\" --dry-run    plan which threads to destroy, oldest first
 
 If the current thread is destroyed, the most recently changed of the others becomes current, or none if it was the last. \
-To archive a thread without destroying anything, use `retake thread delete`.")]
+To delete a thread without destroying anything, use `retake thread delete`.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub(crate) struct Arguments {
     /// Threads: titles or id prefixes.
     #[arg(required_unless_present = "deleted", conflicts_with = "deleted")]
     threads: Vec<String>,
-    /// All archived threads of this project.
+    /// All deleted threads of this project.
     #[arg(long)]
     deleted: bool,
-    /// Only threads archived at least this many days ago.
+    /// Only threads deleted at least this many days ago.
     #[arg(long, value_name = "DAYS", requires = "deleted")]
     older_than: Option<u32>,
     /// Threads of all projects.
@@ -163,7 +163,7 @@ fn fit(context: &Context, rows: &mut Vec<ThreadRow>, room: Option<Size>) -> Resu
     }
     let still = left(few)?;
     let (taken, wanted, left) = (size(taken), size(room), size(still));
-    let verdict = if still > room { "; archive more threads to free more space" } else { "" };
+    let verdict = if still > room { "; delete more threads to free more space" } else { "" };
     rows.truncate(few);
     context.note(&format!("The project uses {taken}; the target is {wanted}; {left} would remain{verdict}."))
 }

@@ -47,9 +47,9 @@ pub(crate) enum Command {
     Unpin(pin::UnpinArguments),
     /// Set who may see a thread on a hub.
     Share(share::Arguments),
-    /// Archive a thread. `retake undo` or `retake thread restore` restores it.
+    /// Delete a thread. `retake undo` or `retake thread restore` restores it.
     Delete(delete::DeleteArguments),
-    /// Restore an archived thread.
+    /// Restore a deleted thread.
     Restore(delete::RestoreArguments),
 }
 

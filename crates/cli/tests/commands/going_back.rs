@@ -77,7 +77,7 @@ fn going_back_and_on_takes_eight_commands() {
     let compared = command(&sandbox, &["compare", "main", "second"]);
     assert!(compared.contains("main") && compared.contains("second"), "{compared}");
     let kept = command(&sandbox, &["keep", "second"]);
-    assert!(kept.starts_with("Kept second and archived main."), "{kept}");
+    assert!(kept.starts_with("Kept second and deleted main."), "{kept}");
     assert_eq!(files(&sandbox.project()), first, "both attempts wrote the same");
     command(&sandbox, &["export", "-o", &export]);
     command(&elsewhere, &["import", &export, "--switch"]);

@@ -21,8 +21,8 @@ pub fn operation(operation: &Operation) -> Result<(), InvalidContentError> {
     names(&operation.kind)
 }
 
-/// An operation names every take that it archived, and no thread has as many.
-const MAX_ARCHIVED: usize = 100_000;
+/// An operation names every take that it deleted, and no thread has as many.
+const MAX_DELETED: usize = 100_000;
 
 fn names(kind: &OperationKind) -> Result<(), InvalidContentError> {
     use OperationKind as Kind;
@@ -37,10 +37,10 @@ fn names(kind: &OperationKind) -> Result<(), InvalidContentError> {
         | Kind::TakeDeleted { name, .. }
         | Kind::TakeMerged { name, .. }
         | Kind::TakePromoted { name, .. } => take_name(name),
-        Kind::TakeKept { name, archived, .. } => {
-            at_most("archived takes", archived.len(), MAX_ARCHIVED)?;
+        Kind::TakeKept { name, deleted, .. } => {
+            at_most("deleted takes", deleted.len(), MAX_DELETED)?;
             take_name(name)?;
-            archived.iter().try_for_each(|name| take_name(name))
+            deleted.iter().try_for_each(|name| take_name(name))
         }
         Kind::TakeRenamed { from, to, .. } => {
             take_name(from)?;

@@ -116,19 +116,19 @@ pub(super) fn keep<O: Objects + ?Sized, F: IdSource>(
     context: &mut CommandContext<'_, '_, O, F>,
 ) -> Result<CommandOutcome, CommandError> {
     let kept = find_take(state, take, context)?;
-    let archived = alternatives(context.additions, state, &kept)?;
-    if archived.is_empty() && state.active == take {
+    let deleted = alternatives(context.additions, state, &kept)?;
+    if deleted.is_empty() && state.active == take {
         return Ok(CommandOutcome::Unchanged);
     }
     let mut after = ThreadState { active: take, ..state.clone() };
-    for other in &archived {
+    for other in &deleted {
         after = without_take(&after, other, context)?;
     }
     let kind = OperationKind::TakeKept {
         take,
         name: kept.name,
         from: state.active,
-        archived: archived.into_iter().map(|other| other.name).collect(),
+        deleted: deleted.into_iter().map(|other| other.name).collect(),
     };
     Ok(CommandOutcome::Changed { state: after, kind })
 }
@@ -150,7 +150,7 @@ pub(super) fn merge<O: Objects + ?Sized, F: IdSource>(
 }
 
 /// Returns the takes that went on differently from the newest fork of a take, in the order of the thread: what
-/// [`Command::Keep`](super::Command::Keep) archives.
+/// [`Command::Keep`](super::Command::Keep) deletes.
 ///
 /// ```text
 ///   main      1 ── 2 ── 3 ── 4           newest fork of each of the three: after 2

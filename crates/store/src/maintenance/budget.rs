@@ -34,7 +34,7 @@ pub struct StoreUsage {
     pub total: u64,
     pub objects: u64,
     pub operations: u64,
-    /// Threads, including archived ones.
+    /// Threads, including deleted ones.
     pub threads: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Garbage collection: deletes content that no operation of any log reaches.
 //!
-//! All history is reachable, including that of archived threads, so garbage comes from purges and repairs. Young
+//! All history is reachable, including that of deleted threads, so garbage comes from purges and repairs. Young
 //! garbage stays, because its writer may be about to refer to it.
 //!
 //! ```text

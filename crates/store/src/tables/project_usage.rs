@@ -18,7 +18,7 @@ use crate::{DeletedFilter, Store, StoreError, ThreadFilter};
 pub struct ProjectUsage {
     /// The project.
     pub project: ProjectId,
-    /// Number of its threads, archived ones included.
+    /// Number of its threads, deleted ones included.
     pub threads: u64,
     /// Number of objects (conversations and files) that its threads refer to.
     pub objects: u64,

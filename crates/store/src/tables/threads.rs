@@ -36,7 +36,7 @@ pub struct ThreadRow {
 pub struct ThreadFilter {
     /// Only threads of this project.
     pub project: Option<ProjectId>,
-    /// Whether to include archived threads.
+    /// Whether to include deleted threads.
     pub deleted: DeletedFilter,
     /// Only threads with all of these facets.
     pub facets: Vec<(Facet, String)>,
@@ -70,17 +70,17 @@ impl ThreadSelection {
     }
 }
 
-/// Whether to include archived threads.
+/// Whether to include deleted threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeletedFilter {
-    /// Only threads that are not archived.
+    /// Only threads that are not deleted.
     #[default]
     Hidden,
     /// All threads.
     Shown,
-    /// Only archived threads.
+    /// Only deleted threads.
     Only,
 }
 
@@ -200,7 +200,7 @@ impl Queries<'_> {
         Ok(found)
     }
 
-    /// Threads with exactly this title, archived or not.
+    /// Threads with exactly this title, deleted or not.
     pub fn threads_with_title(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
         let found = self.collect_threads(
             "SELECT number, record, digest, project FROM thread WHERE title = ?1",

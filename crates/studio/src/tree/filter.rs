@@ -18,7 +18,7 @@ const KINDS: [(&str, &str, &str); 5] = [
     ("pinned", "Pinned", "No thread is pinned."),
     ("private", "Private", "No thread is private."),
     ("running", "Running", "No turn is running."),
-    ("archived", "Archived", "No thread is archived."),
+    ("deleted", "Deleted", "No thread is deleted."),
 ];
 
 /// The selected kind.
@@ -38,7 +38,7 @@ pub(super) fn of(query: &PageQuery, running: impl Iterator<Item = ThreadId>) -> 
         "pinned" => (DeletedFilter::Hidden, Some(ThreadSelection::Pinned)),
         "private" => (DeletedFilter::Hidden, Some(ThreadSelection::Private)),
         "running" => (DeletedFilter::Hidden, Some(ThreadSelection::Ids(running.collect::<BTreeSet<_>>()))),
-        "archived" => (DeletedFilter::Only, None),
+        "deleted" => (DeletedFilter::Only, None),
         _ => (DeletedFilter::Hidden, None),
     };
     let name_query = Some(typed(query)).filter(|text| !text.is_empty()).map(str::to_owned);

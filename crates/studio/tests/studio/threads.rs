@@ -1,9 +1,9 @@
-//! Threads: created, found, archived; takes compared, activated, promoted.
+//! Threads: created, found, deleted; takes compared, activated, promoted.
 
 use crate::studio::Studio;
 
 #[test]
-fn threads_are_created_found_renamed_and_archived() {
+fn threads_are_created_found_renamed_and_deleted() {
     let studio = Studio::open();
     let browser = &studio.browser;
     browser.until_text("#tree", "No threads yet.");
@@ -26,7 +26,7 @@ fn threads_are_created_found_renamed_and_archived() {
     browser.click(&format!("#tree [data-thread='{first}'] > a"));
     browser.until(&format!("document.getElementById('fact-thread')?.value === {first:?}"));
 
-    studio.more("archive");
+    studio.more("delete-thread");
     studio.confirm();
     browser.until(&format!("!document.querySelector('#tree [data-thread=\"{first}\"]')"));
     browser.until_count("#tree .thread", 1);

@@ -202,11 +202,11 @@ fn filters_narrow_the_tree_and_survive_updates() {
     until_titles(browser, &["Pinned one"]);
     browser.until("document.querySelector('#filters [value=pinned]').checked");
 
-    choose(browser, "archived");
+    choose(browser, "deleted");
     until_titles(browser, &["Put away one"]);
-    browser.picture("tree-archived");
+    browser.picture("tree-deleted");
     browser.click("#tree .thread .back");
-    browser.until_text("#threads", "No thread is archived.");
+    browser.until_text("#threads", "No thread is deleted.");
     choose(browser, "");
     until_titles(browser, &["Pinned one", "Put away one", "A thread", "Private one"]);
     assert_eq!(browser.complaints(), Vec::<String>::new());

@@ -160,7 +160,7 @@ impl Fields {
             ("title", state.title.clone()),
             ("tags", state.tags.iter().cloned().collect::<Vec<_>>().join(", ")),
             ("pinned", yes(state.pinned)),
-            ("archived", yes(state.deleted.is_some())),
+            ("deleted", yes(state.deleted.is_some())),
             ("roles", state.roles.join(", ")),
             ("take", take.name.clone()),
             ("draft", take.draft.clone()),

@@ -90,7 +90,7 @@ fn every_kind_of_change_is_compared_in_both_directions() {
         &["context_files: a\nb > "],
     );
     check(|_| Command::Share { visibility: None, private: Some(true), shared_with_support: None }, &[], &[]);
-    check(|_| Command::Delete, &["archived: no > yes"], &["archived: yes > no"]);
+    check(|_| Command::Delete, &["deleted: no > yes"], &["deleted: yes > no"]);
 }
 
 #[test]

@@ -105,11 +105,11 @@ fn pages_add_up_to_the_list_despite_changes_in_between() {
     let elsewhere = ProjectId::from_bytes([8; 16]);
     let all = ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
     let here = ThreadFilter { project: Some(PROJECT), ..ThreadFilter::default() };
-    let archived = ThreadFilter { deleted: DeletedFilter::Only, ..ThreadFilter::default() };
+    let deleted = ThreadFilter { deleted: DeletedFilter::Only, ..ThreadFilter::default() };
     let titled = ThreadFilter { title: Some("THREAD".to_owned()), ..ThreadFilter::default() };
     let tagged = ThreadFilter { facets: vec![(Facet::Tag, "draft".to_owned())], ..ThreadFilter::default() };
     let check = || {
-        for filter in [&all, &here, &archived, &titled] {
+        for filter in [&all, &here, &deleted, &titled] {
             agree(timeline, filter);
         }
         titles(timeline, &tagged, 2)

@@ -1,4 +1,4 @@
-//! Keeping a take: which alternatives it archives, and that one undo brings them back.
+//! Keeping a take: which alternatives it deletes, and that one undo brings them back.
 
 use retake_model::id::TakeId;
 use retake_timeline::Command;

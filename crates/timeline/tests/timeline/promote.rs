@@ -139,8 +139,8 @@ fn undo_of_a_promotion_keeps_a_thread_in_which_only_files_were_changed() {
             world.agent_of(thread, |world| world.write("b", "its work\n"));
         }
         world.undo();
-        let archived = world.world.read().state(thread).expect("a state").deleted.is_some();
-        assert_eq!(archived, !works);
+        let deleted = world.world.read().state(thread).expect("a state").deleted.is_some();
+        assert_eq!(deleted, !works);
     }
 }
 

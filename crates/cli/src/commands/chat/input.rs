@@ -14,7 +14,7 @@ pub(super) const COMMANDS: [(&str, &str); 11] = [
     ("/cost", "show what this thread cost"),
     ("/compact", "replace old entries with a summary (`retake compress`)"),
     ("/takes", "list the takes of this thread"),
-    ("/keep TAKE", "make a take active and archive its alternatives"),
+    ("/keep TAKE", "make a take active and delete its alternatives"),
     ("/threads", "list the threads of this project"),
     ("/editor", "write the next message in your editor"),
     ("/quit", "leave the chat, like Ctrl-D"),

@@ -7,7 +7,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 
-/// Archive a thread. Nothing is destroyed. The last thread of a project cannot be archived.
+/// Delete a thread: it disappears from lists, and its files stay. Nothing is destroyed, so that it can be restored. The last
+/// thread of a project cannot be deleted.
 ///
 /// If it was the current thread, the most recently changed of the others becomes current.
 #[derive(Args)]
@@ -24,7 +25,7 @@ pub(crate) struct DeleteArguments {
     expect: Option<u64>,
 }
 
-/// Restore an archived thread.
+/// Restore a deleted thread.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake thread restore \"Fix the login\"")]
 pub(crate) struct RestoreArguments {
@@ -46,11 +47,11 @@ impl DeleteArguments {
             let (muted, id) = (styles.muted, thread.summary.id.short());
             let title = sanitize(&thread.summary.title, LineBreaks::Fold);
             if !done.changed() {
-                return writeln!(out, "{title} is already archived.");
+                return writeln!(out, "{title} is already deleted.");
             }
             writeln!(
                 out,
-                "Archived {title}. {muted}`retake undo` or `retake thread restore {id}` restores it; only `retake purge` destroys threads{muted:#}"
+                "Deleted {title}. {muted}`retake undo` or `retake thread restore {id}` restores it; only `retake purge` destroys threads{muted:#}"
             )?;
             match &current {
                 Some(next) => writeln!(out, "The current thread is now {}.", sanitize(next, LineBreaks::Fold)),

@@ -119,7 +119,7 @@ fn a_killed_purge_is_completed_by_the_next_command_and_by_verify() {
 }
 
 #[test]
-fn purge_of_archived_threads_spares_recent_ones() {
+fn purge_of_deleted_threads_spares_recent_ones() {
     let user = User::new();
     user.talk("Keep");
     user.talk("Gone");

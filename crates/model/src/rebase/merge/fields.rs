@@ -60,10 +60,10 @@ impl<L: OperationLog<Error: std::error::Error>, O: Objects> Writer<'_, L, O> {
         self.merge_settings(sides, like, fields)?;
         self.merge_take_names(sides, like, fields)?;
         self.delete_takes(sides, like, fields)?;
-        let archived = |state: &ThreadState| state.deleted.is_some();
-        let (was, is, ours_is) = (archived(base), archived(theirs), archived(ours));
-        if let Some(archived) = fields.pick("archived", &was, &is, &ours_is).copied() {
-            let kind = if archived { OperationKind::Deleted } else { OperationKind::Restored };
+        let deleted = |state: &ThreadState| state.deleted.is_some();
+        let (was, is, ours_is) = (deleted(base), deleted(theirs), deleted(ours));
+        if let Some(deleted) = fields.pick("deleted", &was, &is, &ours_is).copied() {
+            let kind = if deleted { OperationKind::Deleted } else { OperationKind::Restored };
             self.edit(like, kind, |state| state.deleted = ours.deleted)?;
         }
         Ok(())

@@ -325,9 +325,9 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, matches: MatchFn) {
             redact(from, secrets, Secrets::occur_in);
             redact(to, secrets, Secrets::occur_in);
         }
-        OperationKind::TakeKept { name, archived, .. } => {
+        OperationKind::TakeKept { name, deleted, .. } => {
             redact(name, secrets, Secrets::occur_in);
-            for name in archived {
+            for name in deleted {
                 redact(name, secrets, Secrets::occur_in);
             }
         }

@@ -30,7 +30,7 @@ pub(super) fn check_turns(
     }
 }
 
-/// Rejects keeping a take while a turn is running in the active one or in one that it would archive.
+/// Rejects keeping a take while a turn is running in the active one or in one that it would delete.
 pub(crate) fn check_kept(
     writing: &WriteTransaction<'_>,
     at: &Head,
