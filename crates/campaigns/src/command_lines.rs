@@ -14,6 +14,7 @@
 //! ([`ProgramFault`]): they execute something else, change unrelated files, or omit a part of the answer.
 
 mod check;
+mod edges;
 mod effects;
 mod journeys;
 mod mistake;

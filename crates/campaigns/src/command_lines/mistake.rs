@@ -47,11 +47,21 @@ pub enum ProgramFault {
     WritesAnyTime,
     /// A jump leads to the version before the requested one.
     JumpsShort,
+    /// The home folder becomes a project.
+    AcceptsTheHomeFolder,
+    /// After a deletion no thread is current.
+    SelectsNoThread,
+    /// An incomplete export is imported.
+    CompletesImports,
+    /// A prefix of one to three characters names a thread.
+    AcceptsShortIds,
+    /// A preset loses its files.
+    EmptiesPresets,
 }
 
 impl ProgramFault {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 23] = [
         Self::WritesWhereItStarted,
         Self::DropsDryRun,
         Self::WritesAfterFailure,
@@ -70,6 +80,11 @@ impl ProgramFault {
         Self::UsesAnotherFolder,
         Self::WritesAnyTime,
         Self::JumpsShort,
+        Self::AcceptsTheHomeFolder,
+        Self::SelectsNoThread,
+        Self::CompletesImports,
+        Self::AcceptsShortIds,
+        Self::EmptiesPresets,
     ];
 
     /// The arguments that are really passed.
@@ -139,6 +154,27 @@ impl World {
             ProgramFault::UsesAnotherFolder if line.must_fail && gone => {
                 output.code = Some(0);
                 Ok(())
+            }
+            ProgramFault::AcceptsTheHomeFolder if line.must_fail && line.place == ".." => {
+                output.code = Some(0);
+                Ok(())
+            }
+            ProgramFault::AcceptsShortIds
+                if line.must_fail && line.arguments.iter().any(|text| text.len() < 4) =>
+            {
+                output.code = Some(0);
+                Ok(())
+            }
+            ProgramFault::SelectsNoThread if output.answer.get("threads").is_some() => {
+                output.answer["current"] = Value::Null;
+                Ok(())
+            }
+            ProgramFault::EmptiesPresets
+                if !failed && line.arguments.get(1).is_some_and(|word| word == "preset") =>
+            {
+                let clear = ["context".to_owned(), "remove".to_owned(), "f0".to_owned()];
+                let title = line.arguments.iter().skip_while(|argument| *argument != "-t").cloned();
+                self.execute(&line.place, &clear.into_iter().chain(title).collect::<Vec<_>>()).map(drop)
             }
             ProgramFault::ShowsTheKey => {
                 if let Some(key) = &self.key {

@@ -47,6 +47,10 @@ pub struct CommandsSummary {
     pub keys: u64,
     /// Jumps to a version and back again.
     pub journeys: u64,
+    /// Exports without a line that another store refused.
+    pub forgeries: u64,
+    /// Presets that were saved, loaded and deleted.
+    pub presets: u64,
 }
 
 impl CommandsSummary {
@@ -68,6 +72,8 @@ impl CommandsSummary {
         self.anchors += other.anchors;
         self.keys += other.keys;
         self.journeys += other.journeys;
+        self.forgeries += other.forgeries;
+        self.presets += other.presets;
     }
 }
 

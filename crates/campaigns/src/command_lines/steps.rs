@@ -33,7 +33,7 @@ impl World {
     pub(super) fn step(&mut self) -> Result<(), StepError> {
         // Controls need the rare steps more often.
         let rare = self.mistake.is_some() && self.rng.once_in(3);
-        let chosen = if rare { 86 + self.rng.below(12) } else { self.rng.below(100) };
+        let chosen = if rare { 86 + self.rng.below(13) } else { self.rng.below(100) };
         match chosen {
             0..14 => self.edit_by_hand(),
             14..32 => self.exec(),
@@ -49,6 +49,7 @@ impl World {
             94..96 => self.special_bits(),
             96 => self.header_key(),
             97 => self.wrong_clock(),
+            98 => self.edge(),
             _ => self.maintenance(),
         }
     }

@@ -32,7 +32,8 @@ pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, BoxError> {
     Ok(format!(
         "{} steps, {} command lines, {} of them refused and {} dry runs, {} for another folder than where they were \
          started; {} previews named what was then done, {} paths came back, {} times two programs ran at once, {} new \
-         takes had their commit, {} keys were kept nowhere, {} jumps and jumps back",
+         takes had their commit, {} keys were kept nowhere, {} jumps and jumps back, {} incomplete exports were refused, {} \
+         presets came back",
         done.steps,
         done.commands,
         done.failed,
@@ -43,7 +44,9 @@ pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, BoxError> {
         done.overlaps,
         done.anchors,
         done.keys,
-        done.journeys
+        done.journeys,
+        done.forgeries,
+        done.presets
     ))
 }
 
