@@ -62,5 +62,6 @@ fn sealed_files_without_their_key_are_caught() {
 #[test]
 fn changed_ignore_rules_without_the_key_are_caught() {
     let violation = caught("changed ignore rules without the key", rules_control());
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
     assert!(violation.what.contains("ignore rules"), "{violation}");
 }

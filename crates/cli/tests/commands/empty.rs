@@ -7,14 +7,13 @@ fn an_empty_list_names_the_next_command() {
     let sandbox = Sandbox::new();
     let check = |arguments: &[&str], next: &str| {
         let output = sandbox.run(arguments);
-        let (text, notes) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{arguments:?}: {notes}");
+        let (text, notes) = (&output.stdout, &output.stderr);
+        assert_eq!(output.code, 0, "{arguments:?}: {notes}");
         assert_eq!(text, "", "{arguments:?}");
         assert!(notes.contains(next) && notes.contains('`'), "{arguments:?}: {notes}");
         // A program gets an empty list and no note.
         let json = [arguments, &["--json"]].concat();
-        assert_eq!(String::from_utf8_lossy(&sandbox.run(&json).stderr), "", "{arguments:?}");
+        assert_eq!(sandbox.run(&json).stderr, "", "{arguments:?}");
     };
     check(&["project", "list"], "retake project init");
     check(&["thread", "list"], "retake thread new");

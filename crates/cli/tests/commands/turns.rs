@@ -54,7 +54,7 @@ fn the_changes_of_a_turn_leave_out_edits_by_hand() {
     }
     assert_eq!(sandbox.done(&["diff", "turn:4", "--name-only"]), "b.txt\nc.txt\n");
     let output = sandbox.run(&["diff", "turn:4"]);
-    let notes = String::from_utf8_lossy(&output.stderr);
+    let notes = &output.stderr;
     assert!(notes.contains("Left out") && notes.contains("mine.txt"), "{notes}");
     // Two revisions are compared as they are.
     assert_eq!(sandbox.done(&["diff", "turn:3", "turn:4", "--name-only"]), "b.txt\nc.txt\nmine.txt\n");
@@ -67,7 +67,7 @@ fn a_promoted_thread_names_the_thread_with_its_earlier_turns() {
     let promoted = sandbox.json(&["take", "promote", "main", "--switch"]);
     assert_eq!(sandbox.json(&["turns"])["count"], 0);
     let output = sandbox.run(&["turns"]);
-    let notes = String::from_utf8_lossy(&output.stderr);
+    let notes = &output.stderr;
     assert!(notes.contains("before the promotion are in thread Fix the login"), "{notes}");
     assert!(promoted["switched"].as_bool() == Some(true), "{promoted}");
 }
