@@ -19,16 +19,23 @@ fn an_empty_list_names_the_next_command() {
     check(&["thread", "list"], "retake thread new");
     check(&["thread", "list", "--deleted"], "retake thread list");
     check(&["tree"], "retake thread new");
-    check(&["worktree", "list"], "retake worktree add");
     check(&["search", "nothing"], "--all");
     // Other commands need a thread, and say so.
-    for arguments in [&["history"][..], &["turns"], &["take", "list"], &["snapshot", "list"], &["show"]] {
+    for arguments in [
+        &["history"][..],
+        &["turns"],
+        &["take", "list"],
+        &["worktree", "list"],
+        &["snapshot", "list"],
+        &["show"],
+    ] {
         let (code, error) = sandbox.refused(arguments);
         assert_eq!(code, 3, "{arguments:?}");
         assert!(error.to_string().contains("retake thread new"), "{arguments:?}: {error}");
     }
     sandbox.done(&["thread", "new", "Empty"]);
     check(&["turns"], "retake run");
+    check(&["worktree", "list"], "retake worktree add");
     check(&["snapshot", "list"], "retake snapshot take");
     check(&["save", "--list"], "retake save NAME");
     check(&["context", "list"], "retake context add");
