@@ -1,4 +1,4 @@
-//! An undo of a promotion archives only threads without changes.
+//! An undo of a promotion deletes only threads without changes.
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::ProjectId;
@@ -6,7 +6,7 @@ use retake_model::time::Timestamp;
 use retake_timeline::{Caller, Command, InsertPosition, NewThread, Rules, Timeline, Unit};
 
 #[test]
-fn undoing_a_promotion_keeps_a_changed_thread_that_was_archived_and_restored() {
+fn undoing_a_promotion_keeps_a_changed_thread_that_was_deleted_and_restored() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let timeline = Timeline::open(folder.path(), Rules::default()).expect("a new store");
     let new = NewThread::in_project(ProjectId::from_bytes([7; 16]));
