@@ -1,12 +1,15 @@
-//! Compares two takes: shared entries, later entries, and their cost.
+//! Compares takes: shared entries, later turns beside each other, and their cost.
 //!
 //! ```text
-//!   shared   1 2 3 4 ─┬─ 5 6 7          first take    tokens, cost, time
-//!                     └─ 5' 6'          second take   tokens, cost, time
+//!   shared   1 2 3 4 ─┬─ prompt: 5 6   prompt: 7 8      first take    tokens, cost, time
+//!                     ├─ prompt: 5' 6'                  second take   tokens, cost, time
+//!                     └─ prompt: 5" 6"  prompt: 7"       third take    tokens, cost, time
 //! ```
 
+mod align;
+
 use retake_model::content::ContentId;
-use retake_model::entry::{EntryVersion, Usage};
+use retake_model::entry::{EntryVersion, RoleKind, Usage};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::list::List;
 use retake_model::take::Take;
@@ -16,14 +19,43 @@ use serde::Serialize;
 use crate::provider::known::OFFLINE;
 use crate::provider::prices::Prices;
 
-/// A comparison of two takes.
+/// The most takes to compare at once.
+pub const MAX_COMPARED_TAKES: usize = 8;
+
+/// A comparison of two or more takes.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// Number of shared entries.
+    /// Number of entries that all takes start with.
     pub shared: u64,
-    /// Both takes.
-    pub sides: [ComparedTake; 2],
+    /// The takes, in the order in which they were named.
+    pub takes: Vec<ComparedTake>,
+    /// Their own turns, aligned: turns with the same prompt are together.
+    pub turns: Vec<AlignedTurn>,
+}
+
+/// Turns of the compared takes that belong beside each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AlignedTurn {
+    /// Whether all takes that have this turn have the same prompt.
+    pub same_prompt: bool,
+    /// Whether all takes have this turn, with the same prompt and the same answer.
+    pub same_answer: bool,
+    /// The entries of each take, in the order of `takes`; null for a take without this turn.
+    pub entries: Vec<Option<EntryRange>>,
+}
+
+/// Consecutive entries of a take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EntryRange {
+    /// The number of the first one.
+    pub first: u64,
+    /// How many there are.
+    pub count: u64,
+    /// How many of them are the prompt, with its context.
+    pub prompt: u64,
 }
 
 /// One of the takes, from where they diverge.
@@ -62,28 +94,94 @@ pub struct CallCounts {
     pub failed: u64,
 }
 
-/// Compares two takes of a thread.
+/// Compares takes of a thread.
 pub fn compare(
     reader: &Reader<'_>,
     thread: ThreadId,
-    takes: [&Take; 2],
+    takes: &[&Take],
     prices: &Prices,
 ) -> Result<Comparison, ReadError> {
     let shared = shared(reader, takes)?;
-    let [one, other] = takes;
-    let side = |take: &Take| -> Result<ComparedTake, ReadError> {
+    let compared = takes.iter().map(|take| -> Result<ComparedTake, ReadError> {
         let entries = reader.entries(thread, take).page(shared..take.entries.len())?;
         let files = reader.files(thread).of_take(take.id)?;
         Ok(ComparedTake::of(take, entries, files, prices))
-    };
-    Ok(Comparison { shared, sides: [side(one)?, side(other)?] })
+    });
+    let takes = compared.collect::<Result<Vec<_>, _>>()?;
+    Ok(Comparison { shared, turns: aligned_turns(&takes), takes })
 }
 
-/// The number of shared entries.
-fn shared(reader: &Reader<'_>, takes: [&Take; 2]) -> Result<u64, ReadError> {
-    let [one, other] = takes;
-    let differ = List::diff(&reader.queries(), &one.entries, &other.entries)?;
-    Ok(differ.first().map_or(one.entries.len(), |first| first.old_start))
+/// The number of entries that all takes start with.
+fn shared(reader: &Reader<'_>, takes: &[&Take]) -> Result<u64, ReadError> {
+    let Some((first, others)) = takes.split_first() else { return Ok(0) };
+    let mut shared = first.entries.len();
+    for other in others {
+        let differ = List::diff(&reader.queries(), &first.entries, &other.entries)?;
+        shared = shared.min(differ.first().map_or(first.entries.len(), |first| first.old_start));
+    }
+    Ok(shared)
+}
+
+fn aligned_turns(takes: &[ComparedTake]) -> Vec<AlignedTurn> {
+    let turns: Vec<Vec<&[EntryView]>> = takes.iter().map(|take| turns(&take.entries).collect()).collect();
+    let texts: Vec<Vec<String>> =
+        turns.iter().map(|turns| turns.iter().map(|turn| prompt_text(turn)).collect()).collect();
+    let prompts: Vec<Vec<&str>> =
+        texts.iter().map(|texts| texts.iter().map(String::as_str).collect()).collect();
+    let aligned = |row: align::Row| -> AlignedTurn {
+        let found = row.iter().enumerate().filter_map(|(take, turn)| Some((take, (*turn)?)));
+        let found: Vec<(&str, &[EntryView])> =
+            found.map(|(take, turn)| (prompts[take][turn], turns[take][turn])).collect();
+        let same_prompt = found.windows(2).all(|pair| pair[0].0 == pair[1].0);
+        let is_same = |one: &[EntryView], other: &[EntryView]| {
+            let answer = |turn: &[EntryView]| prompt_length(turn)..turn.len();
+            let (one, other) = (&one[answer(one)], &other[answer(other)]);
+            one.iter().map(|view| &view.entry.blocks).eq(other.iter().map(|view| &view.entry.blocks))
+        };
+        let same_answer = same_prompt
+            && found.len() == takes.len()
+            && found.windows(2).all(|pair| is_same(pair[0].1, pair[1].1));
+        let range = |(take, turn): (usize, &Option<usize>)| {
+            let turn = turns[take][(*turn)?];
+            let prompt = prompt_length(turn) as u64;
+            Some(EntryRange { first: turn.first()?.number, count: turn.len() as u64, prompt })
+        };
+        AlignedTurn { same_prompt, same_answer, entries: row.iter().enumerate().map(range).collect() }
+    };
+    align::align(&prompts).into_iter().map(aligned).collect()
+}
+
+/// Splits entries before each prompt, so that every part is a prompt, with the context entry before it, and its answer.
+pub fn turns(entries: &[EntryView]) -> impl Iterator<Item = &[EntryView]> {
+    entries.chunk_by(|view, next| !(is_context(next) || is_prompt(next) && !is_context(view)))
+}
+
+fn is_prompt(view: &EntryView) -> bool {
+    RoleKind::of(&view.entry.role) == RoleKind::User
+}
+
+fn is_context(view: &EntryView) -> bool {
+    view.entry.role == "Context"
+}
+
+/// How many entries at the start of a turn are its prompt.
+fn prompt_length(turn: &[EntryView]) -> usize {
+    turn.iter().take_while(|view| is_context(view) || is_prompt(view)).count()
+}
+
+fn prompt_text(turn: &[EntryView]) -> String {
+    turn.iter().filter(|view| is_prompt(view)).map(|view| view.entry.text()).collect::<Vec<_>>().join("\n")
+}
+
+impl Comparison {
+    /// The entries of a take in an aligned turn: those of the prompt, and those of the answer.
+    pub fn entries(&self, turn: &AlignedTurn, take: usize) -> Option<(&[EntryView], &[EntryView])> {
+        let range = turn.entries.get(take).copied().flatten()?;
+        let entries = &self.takes.get(take)?.entries;
+        let first = usize::try_from(range.first.checked_sub(self.shared + 1)?).ok()?;
+        let end = first.checked_add(usize::try_from(range.count).ok()?)?;
+        entries.get(first..end)?.split_at_checked(usize::try_from(range.prompt).ok()?)
+    }
 }
 
 impl ComparedTake {

@@ -12,8 +12,7 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use retake_agent::compare::{ComparedTake, Comparison, compare as compare_takes};
-use retake_model::entry::RoleKind;
+use retake_agent::compare::{ComparedTake, Comparison, compare as compare_takes, turns};
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::take::Take;
 use retake_model::tree::PathChangeKind;
@@ -41,7 +40,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
     if one.id == other.id {
         return Err(PageError::not_found("Both takes are the same; choose another one."));
     }
-    let comparison = compare_takes(&reader, thread, [&one, &other], &studio.setup.prices)?;
+    let comparison = compare_takes(&reader, thread, &[&one, &other], &studio.setup.prices)?;
     let page = ComparePage { studio, reader: &reader, thread, active: reader.state(thread)?.active };
     // No default take: every action on this page names its take.
     let facts = [("thread", thread.to_string()), ("sequence", reader.queries().last_sequence()?.to_string())];
@@ -57,7 +56,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &PageQuery) -> Resu
                 }
                 div class="top" { (table(&comparison)) (both) }
                 div class="sides" {
-                    @for side in &comparison.sides { (page.side(side)?) }
+                    @for side in &comparison.takes { (page.side(side)?) }
                 }
                 (differ)
             }
@@ -105,10 +104,8 @@ impl ComparePage<'_> {
     fn side(&self, side: &ComparedTake) -> Result<Markup, PageError> {
         let (thread, take) = (self.thread, side.take.to_string());
         let shown = &side.entries[..side.entries.len().min(MAX_ENTRIES)];
-        // A prompt starts a row, so that prompts of both sides align. Its context entry comes before it.
-        let asks = |view: &EntryView| RoleKind::of(&view.entry.role) == RoleKind::User;
-        let goes_along = |view: &EntryView| view.entry.role == "Context";
-        let turns = shown.chunk_by(|view, next| !(goes_along(next) || asks(next) && !goes_along(view)));
+        // A prompt starts a row, so that prompts of both sides align.
+        let turns = turns(shown);
         let moved = self.moved(shown)?;
         Ok(html! {
             section class="side" data-take=(take) aria-label=(format!("Take {}", side.name)) {
@@ -144,7 +141,7 @@ impl ComparePage<'_> {
 
     /// The differences between the files of both takes.
     fn files(&self, comparison: &Comparison) -> Result<Markup, PageError> {
-        let [one, other] = &comparison.sides;
+        let (one, other) = sides(comparison);
         let files = match (one.files, other.files) {
             (Some(before), Some(after)) => {
                 let question = DiffOptions::all(Detail::Hunks(DEFAULT_CONTEXT));
@@ -165,7 +162,7 @@ impl ComparePage<'_> {
     }
 
     fn differing(&self, comparison: &Comparison, files: &Changes) -> Markup {
-        let [one, other] = &comparison.sides;
+        let (one, other) = sides(comparison);
         // Files can be copied into the active take only.
         let from = [other, one].into_iter().zip([one, other]).find(|(_, into)| into.take == self.active);
         let from = from.map(|(from, _)| from);
@@ -211,6 +208,14 @@ impl ComparePage<'_> {
     }
 }
 
+/// Both takes.
+fn sides(comparison: &Comparison) -> (&ComparedTake, &ComparedTake) {
+    match comparison.takes.as_slice() {
+        [one, other, ..] => (one, other),
+        _ => unreachable!("two takes were compared"),
+    }
+}
+
 /// The paths of a file in both takes, as API parameters.
 fn paths(file: &FileDiff) -> Vec<serde_json::Value> {
     let names = std::iter::once(&file.path.path).chain(&file.from);
@@ -220,11 +225,11 @@ fn paths(file: &FileDiff) -> Vec<serde_json::Value> {
 /// A table of the statistics of both takes.
 fn table(comparison: &Comparison) -> Markup {
     let row = |name: &str, tell: &dyn Fn(&ComparedTake) -> String| {
-        html! { tr { th scope="row" { (name) } @for side in &comparison.sides { td { (tell(side)) } } } }
+        html! { tr { th scope="row" { (name) } @for side in &comparison.takes { td { (tell(side)) } } } }
     };
     html! {
         table class="took" aria-label="Statistics since the takes diverged" {
-            thead { tr { td {} @for side in &comparison.sides { th scope="col" { (side.name) } } } }
+            thead { tr { td {} @for side in &comparison.takes { th scope="col" { (side.name) } } } }
             tbody {
                 (row("Entries", &|side| count(side.count)))
                 (row("Tool calls", &|side| match side.calls.failed {

@@ -1,6 +1,6 @@
 //! Retry: the fork, the files and the start of the turn are one operation.
 
-use retake_agent::compare::compare;
+use retake_agent::compare::{AlignedTurn, ComparedTake, EntryRange, compare};
 use retake_agent::provider::prices::Prices;
 use retake_agent::{Cancel, ModelBackend, RetryRequest, TurnError, TurnOutcome, TurnRequest};
 use retake_model::agent::TurnEnd;
@@ -55,11 +55,17 @@ fn a_retry_starts_from_the_files_before_the_prompt_and_leaves_the_old_take_uncha
     let reader = world.runtime.timeline.read().expect("the store is readable");
     let state = reader.state(world.thread).expect("a state");
     let take = |id| state.take(&reader.queries(), id).expect("the store is readable").expect("a take");
-    let compared =
-        compare(&reader, world.thread, [&take(main), &take(outcome.take)], &Prices::default()).expect("both");
+    let compared = compare(&reader, world.thread, &[&take(main), &take(outcome.take)], &Prices::default())
+        .expect("both");
     assert_eq!(compared.shared, 0);
-    assert_eq!(compared.sides.each_ref().map(|side| side.entries.len()), [4, 4]);
-    assert_eq!(compared.sides.each_ref().map(|side| side.calls.made), [1, 1]);
+    let of_takes = |value: fn(&ComparedTake) -> u64| compared.takes.iter().map(value).collect::<Vec<_>>();
+    assert_eq!(of_takes(|take| take.entries.len() as u64), [4, 4]);
+    assert_eq!(of_takes(|take| take.calls.made), [1, 1]);
+    let range = EntryRange { first: 1, count: 4, prompt: 1 };
+    let turn = AlignedTurn { same_prompt: true, same_answer: false, entries: vec![Some(range), Some(range)] };
+    assert_eq!(compared.turns, [turn]);
+    let (prompt, answer) = compared.entries(&compared.turns[0], 1).expect("its entries");
+    assert_eq!((prompt.len(), prompt[0].entry.text().as_str(), answer.len()), (1, "do it", 3));
     drop(reader);
 
     let working_copy = world.runtime.working_copy.as_ref().expect("files are recorded");

@@ -285,7 +285,7 @@ fn a_comparison_of_takes_matches_its_schema() {
     let reader = timeline.read().expect("the store is readable");
     let state = reader.state(thread).expect("a state");
     let found = |id| state.take(&reader.queries(), id).expect("the store is readable").expect("a take");
-    let takes = [&found(take), &found(state.active)];
+    let takes = &[&found(take), &found(state.active)];
     check(&compare(&reader, thread, takes, &world.runtime.prices).expect("a comparison"));
 }
 

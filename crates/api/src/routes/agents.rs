@@ -1,9 +1,10 @@
 //! Models: compression, comparison of takes, the trace, usage, available providers.
 
-use retake_agent::compare::{Comparison, compare as compare_takes};
+use retake_agent::compare::{Comparison, MAX_COMPARED_TAKES, compare as compare_takes};
 use retake_agent::provider::live::LiveCache;
 use retake_agent::setup::{Models, TurnOverrides};
 use retake_agent::{CompressOptions, CompressOutcome, KeepRecent, ModelUsage, models_used};
+use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_store::runtime::{TraceFilter, TraceRecord};
@@ -28,8 +29,8 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         get("/v1/threads/{thread}/compare", compare).about(
             GROUP,
-            "Compare two takes",
-            "The entries of each since they diverged, their cost, and the differences of their files as last recorded.",
+            "Compare takes",
+            "The entries of each since they diverged, aligned by their prompts; their cost; and the differences of their files as last recorded. `other` may be repeated: at most 8 takes.",
         ),
         get("/v1/threads/{thread}/trace", trace).about(
             GROUP,
@@ -88,8 +89,10 @@ fn compress(
 struct CompareQuery {
     /// The first take.
     one: TakeId,
-    /// The second take; the active one by default.
-    other: Option<TakeId>,
+    /// The other takes; the active one by default.
+    #[serde(default)]
+    #[schemars(length(max = 7))]
+    other: Vec<TakeId>,
     /// How many entries of each take to return: 1 to 500, 100 by default. `entries` lists all of them.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
@@ -121,14 +124,14 @@ impl From<CompareDetail> for Detail {
     }
 }
 
-/// A comparison of two takes.
+/// A comparison of takes.
 #[derive(Serialize, JsonSchema)]
 struct ComparedTakes {
     #[serde(flatten)]
     comparison: Comparison,
-    /// Differences from the files of the first take to those of the second; null if the files of one are unknown. At
-    /// most 500 files, fewer if their diffs are large; `stat` counts all, and `diff` lists all.
-    files: Option<Changes>,
+    /// For each take after the first, the differences of its files from those of the first; null if the files of one are
+    /// unknown. At most 500 files, fewer if their diffs are large; `stat` counts all, and `diff` lists all.
+    files: Vec<Option<Changes>>,
 }
 
 fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<ComparedTakes>, Problem> {
@@ -136,33 +139,45 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<ComparedT
     let reader = call.service.timeline.read()?;
     let version = reader.thread(thread)?.summary.version;
     let state = reader.state(thread)?;
-    let (one, other) = (take_of(&reader, &state, Some(query.one))?, take_of(&reader, &state, query.other)?);
-    if one.id == other.id {
-        return Err(Problem::new(Code::Refused, "both takes are the same; choose another one"));
+    let mut takes = vec![take_of(&reader, &state, Some(query.one))?];
+    for other in &query.other {
+        takes.push(take_of(&reader, &state, Some(*other))?);
+    }
+    if query.other.is_empty() {
+        takes.push(take_of(&reader, &state, None)?);
+    }
+    if takes.len() > MAX_COMPARED_TAKES {
+        return Err(Problem::new(
+            Code::Refused,
+            format!("at most {MAX_COMPARED_TAKES} takes are compared at once"),
+        ));
+    }
+    if takes.iter().enumerate().any(|(index, take)| takes[..index].iter().any(|other| other.id == take.id)) {
+        return Err(Problem::new(Code::Refused, "a take is named twice; choose another one"));
     }
     let most = limit(query.limit, 100, MAX_PAGE)?;
-    let mut comparison = compare_takes(&reader, thread, [&one, &other], &call.service.agent.setup.prices)?;
-    for side in &mut comparison.sides {
-        side.entries.truncate(most);
+    let takes: Vec<_> = takes.iter().collect();
+    let mut comparison = compare_takes(&reader, thread, &takes, &call.service.agent.setup.prices)?;
+    for take in &mut comparison.takes {
+        take.entries.truncate(most);
     }
-    let files = match comparison.sides.each_ref().map(|side| side.files) {
-        [Some(one), Some(other)] => {
-            let whole = match query.detail {
-                CompareDetail::Paths => Detail::Paths,
-                CompareDetail::Counts | CompareDetail::Lines => Detail::Counts,
-            };
-            let whole = reader.snapshot(one).changes(other, &DiffOptions::all(whole))?;
-            // The diffs of all files may not fit into memory.
-            let some = reader.snapshot(one).changes_page(
-                other,
-                &DiffOptions::all(query.detail.into()),
-                0,
-                MAX_PAGE,
-            )?;
-            Some(Changes { files: some.files, ..whole })
-        }
-        _ => None,
+    let changes = |one: ContentId, other: ContentId| -> Result<Changes, Problem> {
+        let whole = match query.detail {
+            CompareDetail::Paths => Detail::Paths,
+            CompareDetail::Counts | CompareDetail::Lines => Detail::Counts,
+        };
+        let whole = reader.snapshot(one).changes(other, &DiffOptions::all(whole))?;
+        // The diffs of all files may not fit into memory.
+        let options = DiffOptions::all(query.detail.into());
+        let some = reader.snapshot(one).changes_page(other, &options, 0, MAX_PAGE)?;
+        Ok(Changes { files: some.files, ..whole })
     };
+    let mut files = Vec::new();
+    if let Some((first, others)) = comparison.takes.split_first() {
+        for other in others {
+            files.push(first.files.zip(other.files).map(|(one, other)| changes(one, other)).transpose()?);
+        }
+    }
     Ok(Answer::at(ComparedTakes { comparison, files }, version))
 }
 

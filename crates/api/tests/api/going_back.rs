@@ -60,7 +60,8 @@ fn going_back_and_on_takes_eight_requests() {
     wait_until_over(&client, &thread);
     let second = active();
     let compared = client.get(&at(&format!("compare?one={main}&other={second}"))).done();
-    assert_eq!(compared["sides"][1]["name"], "second", "{compared}");
+    assert_eq!(compared["takes"][1]["name"], "second", "{compared}");
+    assert_eq!(compared["turns"][0]["same_prompt"], true, "{compared}");
     // Merging is another way on: previewed here, so that nothing changes.
     let merge = client.post(&at(&format!("takes/{main}/merge?dry_run=true")), &json!({})).done();
     assert_eq!((&merge["dry_run"], &merge["preview"]["kind"]["type"]), (&json!(true), &json!("take_merged")));

@@ -206,9 +206,9 @@ fn a_retry_with_a_key_runs_once() {
     let elsewhere = format!("/v1/threads/{thread}/turns?take={first_take}");
     client.post(&elsewhere, &json!({"prompt": "say hi"})).refused(409, "conflict");
     let compared = client.get(&format!("/v1/threads/{thread}/compare?one={first_take}&limit=1")).done();
-    assert_eq!(compared["sides"][0]["entries"].as_array().map(Vec::len), Some(1), "{compared}");
-    assert!(compared["sides"][0]["count"].as_u64() > Some(1));
-    let paths: Vec<&Value> = compared["files"]["files"].as_array().expect("files").iter().collect();
+    assert_eq!(compared["takes"][0]["entries"].as_array().map(Vec::len), Some(1), "{compared}");
+    assert!(compared["takes"][0]["count"].as_u64() > Some(1));
+    let paths: Vec<&Value> = compared["files"][0]["files"].as_array().expect("files").iter().collect();
     assert_eq!(paths.len(), 2, "{compared}");
 }
 

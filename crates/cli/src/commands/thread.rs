@@ -16,7 +16,7 @@ mod tag;
 
 use clap::Subcommand;
 
-pub(crate) use entry::{EntryFormat, role_style, write_entry};
+pub(crate) use entry::{EntryFormat, entry_lines, role_style, write_entry};
 pub(crate) use list::Facets;
 
 use crate::context::Context;

@@ -146,8 +146,9 @@ fn a_retry_can_be_compared_with_the_original() {
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("two\n"));
     let compared = sandbox.json(&["compare", "main", "second"]);
     assert_eq!(compared["shared"], 0);
-    assert_eq!(compared["sides"][1]["calls"]["made"], 1);
-    assert_eq!(compared["files"]["files"][0]["path"], "a.txt", "{compared}");
+    assert_eq!(compared["takes"][1]["calls"]["made"], 1);
+    assert_eq!(compared["files"][0]["files"][0]["path"], "a.txt", "{compared}");
+    assert_eq!(compared["turns"][0]["same_prompt"], false, "{compared}");
     sandbox.done(&["take", "switch", "main"]);
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("one\n"));
     let (code, error) = sandbox.refused(&["retry", "last", "  "]);

@@ -5,6 +5,7 @@ mod answers;
 mod bounded;
 mod chat;
 mod command_line;
+mod compare;
 mod completions;
 mod drafts;
 mod empty;
