@@ -14,11 +14,12 @@ use retake_sync::config::ConfigError;
 use retake_sync::remote::OpenRemoteError;
 use retake_sync::session::RoundError;
 use retake_timeline::{
-    BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, PresetError,
-    ProjectError, ReadError, RevisionError,
+    BlameError, ChangeError, CreateError, ExportError, FileError, FindError, GitBranchError, ImportError,
+    PresetError, ProjectError, ReadError, RevisionError,
 };
 use retake_workspace::apply::{ApplyError, Cause};
 use retake_workspace::copy::MaterialiseError;
+use retake_workspace::git::BranchError;
 use retake_workspace::snapshot::{OpenError as WorkspaceError, SnapshotError};
 
 use crate::{Code, Failure};
@@ -187,6 +188,33 @@ impl From<MaterialiseError> for Failure {
                 Self::caused_by(Code::FilesFailed, &error)
             }
         }
+    }
+}
+
+impl From<GitBranchError> for Failure {
+    fn from(error: GitBranchError) -> Self {
+        match error {
+            GitBranchError::Read(error) => error.into(),
+            GitBranchError::Branch(error) => error.into(),
+        }
+    }
+}
+
+impl From<BranchError> for Failure {
+    fn from(error: BranchError) -> Self {
+        let code = match error {
+            BranchError::Content(error) => return error.into(),
+            BranchError::InvalidName(_) => Code::InvalidRequest,
+            BranchError::NoRepository(_)
+            | BranchError::Unsupported(_)
+            | BranchError::OtherOwner
+            | BranchError::Linked(_)
+            | BranchError::Exists(_)
+            | BranchError::CheckedOut(_)
+            | BranchError::NoAuthor => Code::Refused,
+            BranchError::Unreadable { .. } | BranchError::Write(_) => Code::FilesFailed,
+        };
+        Self::caused_by(code, &error)
     }
 }
 

@@ -25,12 +25,13 @@ use retake_sync::links::{Pending, PendingOperation};
 use retake_sync::remote::{OpenRemoteError, Remedy, RemoteError};
 use retake_sync::session::RoundError;
 use retake_timeline::{
-    BlameError, ChangeError, ChangeOutcome, CreateError, ExportError, FileError, FindError, ImportError,
-    PresetError, ProjectError, ReadError, RevisionError,
+    BlameError, ChangeError, ChangeOutcome, CreateError, ExportError, FileError, FindError, GitBranchError,
+    ImportError, PresetError, ProjectError, ReadError, RevisionError,
 };
 use retake_workspace::apply::{ApplyError, Cause, SkipReason};
 use retake_workspace::copy::MaterialiseError;
 use retake_workspace::folder::FolderError;
+use retake_workspace::git::BranchError;
 use retake_workspace::snapshot::{OpenError as WorkspaceError, SnapshotError};
 
 use crate::Failure;
@@ -180,6 +181,23 @@ fn of_workspace(all: &mut NamedFailures) {
         MaterialiseError::Cancelled => MaterialiseError::Cancelled,
         MaterialiseError::Content(_) => MaterialiseError::Content(missing()),
         MaterialiseError::Write(_) => MaterialiseError::Write(denied()),
+    });
+    samples!(all, GitBranchError {
+        GitBranchError::Read(_) => GitBranchError::Read(ReadError::NoSuchThread(thread())),
+        GitBranchError::Branch(_) => GitBranchError::Branch(BranchError::NoAuthor),
+    });
+    samples!(all, BranchError {
+        BranchError::NoRepository(_) => BranchError::NoRepository("/project".to_owned()),
+        BranchError::Unsupported(_) => BranchError::Unsupported("uses SHA-256"),
+        BranchError::OtherOwner => BranchError::OtherOwner,
+        BranchError::Linked(_) => BranchError::Linked("/project/.git/refs".to_owned()),
+        BranchError::InvalidName(_) => BranchError::InvalidName("a b".to_owned()),
+        BranchError::Exists(_) => BranchError::Exists("main".to_owned()),
+        BranchError::CheckedOut(_) => BranchError::CheckedOut("main".to_owned()),
+        BranchError::NoAuthor => BranchError::NoAuthor,
+        BranchError::Unreadable { .. } => BranchError::Unreadable { kind: "tree", id: "4b825dc6".to_owned() },
+        BranchError::Content(_) => BranchError::Content(missing()),
+        BranchError::Write(_) => BranchError::Write(denied()),
     });
 }
 

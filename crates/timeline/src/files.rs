@@ -8,6 +8,7 @@ pub(crate) mod file_changes;
 pub(crate) mod file_history;
 pub(crate) mod file_log;
 pub(crate) mod file_operations;
+pub(crate) mod git_branch;
 pub(crate) mod listing;
 pub(crate) mod snapshot;
 pub(crate) mod touches;

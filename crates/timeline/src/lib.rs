@@ -47,6 +47,7 @@ pub use files::changes::{
 pub use files::file_changes::FileChanges;
 pub use files::file_history::{FileHistoryReader, FilesAt};
 pub use files::file_log::{FileLog, FileLogItem, OperationInfo};
+pub use files::git_branch::{GitBranchBase, GitBranchError, GitBranchPlan, GitBranchRequest};
 pub use files::listing::{CapturedFile, CapturedFilePage, Depth, FilePiece, ListOptions};
 pub use files::snapshot::SnapshotReader;
 pub use read::compare_versions::{EntryDifference, FieldDifference, VersionComparison};

@@ -1,4 +1,4 @@
-//! Reads branch, commit, remote and work tree of a folder.
+//! Reads branch, commit, remote and work tree of a folder, and writes a new branch (`branch.rs`).
 //!
 //! Git itself does not run, because a repository can configure programs (a file system monitor, hooks, filters) that
 //! git would start, and Retake reads folders before anyone trusts them. This module reads the few relevant files, with
@@ -13,13 +13,16 @@
 //! A pointer may lead anywhere, but is only read. Only regular files are opened, so that a pipe or device cannot block.
 //! Anything that is missing, malformed or too large counts as unknown: no caller fails because of a strange repository.
 
+mod branch;
 mod config;
 mod dirty;
+mod identity;
 mod index;
 mod locate;
 mod objects;
 mod origin;
 mod outer_ignore_rules;
+mod pack;
 mod read;
 mod refs;
 mod sha1;
@@ -31,6 +34,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+pub use branch::{BranchError, BranchPlan, BranchReport, BranchRequest, GitIdentity, LeftOut, plan_branch};
 pub use origin::{Origin, origin};
 pub(crate) use outer_ignore_rules::outer_ignore_rules;
 

@@ -1,6 +1,7 @@
 //! `retake take`: the branches of a thread.
 
 mod branch;
+mod branch_git;
 mod delete;
 pub(crate) mod fork;
 mod list;
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Branch(branch::Arguments),
     /// Create a take that ends before a message, which becomes its draft.
     Fork(fork::Arguments),
+    /// Write the files of a take as a commit on a new git branch.
+    BranchGit(branch_git::Arguments),
     /// Switch to another take.
     Switch(switch::Arguments),
     /// Turn a take into a thread.
@@ -42,6 +45,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
     match command {
         Command::Branch(arguments) => arguments.run(context),
         Command::Fork(arguments) => arguments.run(context),
+        Command::BranchGit(arguments) => arguments.run(context),
         Command::Switch(arguments) => arguments.run(context),
         Command::Promote(arguments) => arguments.run(context),
         Command::Rename(arguments) => arguments.run(context),

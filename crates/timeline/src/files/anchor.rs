@@ -1,9 +1,11 @@
-//! Finds the git commit that a new take is anchored to.
+//! Finds the git commit that a take is based on.
 
 use retake_model::environment::Environment;
 use retake_model::history::take_position;
+use retake_model::id::TakeId;
 use retake_model::object::load;
-use retake_store::WriteTransaction;
+use retake_model::operation::Version;
+use retake_store::{Queries, StoreError, WriteTransaction};
 
 use crate::write::change::Head;
 use crate::{Caller, ChangeError, Command};
@@ -23,21 +25,34 @@ pub(crate) fn commit_of(
     else {
         return Ok(None);
     };
-    let (number, head) = (at.row.number, at.last.operation.version);
-    let mut version = take_position(&writing.log(number), head, *from)?.position;
-    for _ in 0..COMMIT_STEPS {
-        let Some(found) = writing.operation(number, version)? else { break };
-        if let Some(id) = found.operation.environment {
-            let seen: Environment = load(&**writing, id)?;
-            if seen.git_commit.is_some() {
-                return Ok(seen.git_commit);
-            }
-        }
-        version = found.operation.place.parent;
+    let recorded = recorded_commit(writing, at.row.number, at.last.operation.version, *from)?;
+    if recorded.is_some() {
+        return Ok(recorded);
     }
     if let Some(commit) = at.state.take(&**writing, *from)?.and_then(|take| take.git_commit) {
         return Ok(Some(commit));
     }
     let seen = [Some(&at.row.summary.last_seen), caller.environment.as_ref()];
     Ok(seen.into_iter().flatten().find_map(|seen| seen.git_commit.clone()))
+}
+
+/// The git commit that was checked out at the last change of a take, up to a version of the thread.
+pub(crate) fn recorded_commit(
+    queries: &Queries<'_>,
+    number: i64,
+    head: Version,
+    take: TakeId,
+) -> Result<Option<String>, StoreError> {
+    let mut version = take_position(&queries.log(number), head, take)?.position;
+    for _ in 0..COMMIT_STEPS {
+        let Some(found) = queries.operation(number, version)? else { break };
+        if let Some(id) = found.operation.environment {
+            let seen: Environment = load(queries, id)?;
+            if seen.git_commit.is_some() {
+                return Ok(seen.git_commit);
+            }
+        }
+        version = found.operation.place.parent;
+    }
+    Ok(None)
 }

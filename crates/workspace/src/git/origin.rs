@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::objects::Commits;
+use super::objects::{ObjectDatabase, ObjectKind, id_of};
 use super::{config, locate, refs};
 
 /// The walk to the first commit ends after this time; the first commit is then unknown.
@@ -34,14 +34,14 @@ pub fn origin(folder: &Path) -> Option<Origin> {
     let named = ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"];
     let start = named.into_iter().find_map(|name| refs::resolve(git, common, name.as_bytes()));
     let start = start.or_else(|| refs::head(git, common).commit)?;
-    Some(Origin { remote, root_commit: root_of(&mut Commits::of(common), start)?, folder: within })
+    Some(Origin { remote, root_commit: root_of(&ObjectDatabase::open(common), start)?, folder: within })
 }
 
 /// Follows the first parents.
-fn root_of(commits: &mut Commits, mut commit: String) -> Option<String> {
+fn root_of(objects: &ObjectDatabase, mut commit: String) -> Option<String> {
     let began = Instant::now();
     while began.elapsed() < LONGEST_WALK {
-        let text = commits.read(&commit)?;
+        let (ObjectKind::Commit, text) = objects.read(&id_of(&commit)?)? else { return None };
         let parent = text.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
         match parent.into_iter().find_map(|line| line.strip_prefix(b"parent ")) {
             Some(parent) => commit = str::from_utf8(parent).ok()?.trim().to_owned(),

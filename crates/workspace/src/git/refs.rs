@@ -119,6 +119,63 @@ fn as_commit(word: &[u8]) -> Option<String> {
     digits.then(|| String::from_utf8_lossy(word).to_ascii_lowercase())
 }
 
+/// Whether git accepts the name for a branch.
+pub(super) fn is_valid_branch(name: &str) -> bool {
+    name != "HEAD"
+        && name != "@"
+        && !name.starts_with('-')
+        && is_valid_name(format!("refs/heads/{name}").as_bytes())
+}
+
+/// A branch that has this name, or that needs a folder of this name, or a file where this one needs a folder.
+pub(super) fn branch_in_the_way(common: &Path, name: &str) -> Option<String> {
+    let prefix = "refs/heads/";
+    let full = format!("{prefix}{name}");
+    let file_at = |name: &str| fs::symlink_metadata(common.join(name)).is_ok_and(|found| !found.is_dir());
+    let above =
+        || full.match_indices('/').map(|(end, _)| &full[..end]).filter(|above| above.len() > prefix.len());
+    let loose = std::iter::once(full.as_str()).chain(above()).find(|name| file_at(name)).map(str::to_owned);
+    let below = || first_file_below(&common.join(&full), 0).map(|below| format!("{full}/{below}"));
+    let packed = || {
+        let file = read::open(&common.join("packed-refs"), Links::Follow)?;
+        read::find_line(file, PACKED_LIMIT, REFERENCE_LIMIT, |line| {
+            let start = line.iter().position(|byte| *byte == b' ')? + 1;
+            let found = str::from_utf8(&line[start..]).ok()?;
+            let is_part =
+                |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('/'));
+            let is_in_the_way =
+                found == full || is_part(found, &full) || found.starts_with(prefix) && is_part(&full, found);
+            is_in_the_way.then(|| found.to_owned())
+        })
+    };
+    loose.or_else(below).or_else(packed).map(|found| found.strip_prefix(prefix).unwrap_or(&found).to_owned())
+}
+
+/// The path of a reference below a folder; folders without one are not in the way.
+fn first_file_below(folder: &Path, depth: usize) -> Option<String> {
+    if depth > MAX_DEPTH || !fs::symlink_metadata(folder).ok()?.is_dir() {
+        return None;
+    }
+    fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().ok()?.is_dir() {
+            first_file_below(&entry.path(), depth + 1).map(|below| format!("{name}/{below}"))
+        } else {
+            Some(name)
+        }
+    })
+}
+
+/// Whether the branch is checked out somewhere, perhaps without a commit yet.
+pub(super) fn is_checked_out(git: &Path, common: &Path, name: &str) -> bool {
+    let worktrees =
+        fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let wanted = format!("refs/heads/{name}");
+    worktrees.chain([git.to_owned(), common.to_owned()]).any(|folder| {
+        matches!(read_loose(&folder.join("HEAD")), Reference::Symbolic(name) if name == wanted.as_bytes())
+    })
+}
+
 fn read_packed(common: &Path, name: &[u8]) -> Option<String> {
     let file = read::open(&common.join("packed-refs"), Links::Follow)?;
     read::find_line(file, PACKED_LIMIT, REFERENCE_LIMIT, |line| {
@@ -151,6 +208,16 @@ fn is_valid_name(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn branch_names_follow_the_rules_of_git() {
+        for name in ["try", "retake/second-try", "a.b", "ü"] {
+            assert!(is_valid_branch(name), "{name:?}");
+        }
+        for name in ["", "HEAD", "@", "-f", "a b", "a..b", "/a", "a/", "a.lock", "../a", "a/./b", "a\nb"] {
+            assert!(!is_valid_branch(name), "{name:?}");
+        }
+    }
 
     #[test]
     fn reference_names_follow_the_rules_of_git() {

@@ -12,11 +12,30 @@ pub(super) fn tree(bytes: &[u8]) -> [u8; 20] {
     object("tree", bytes)
 }
 
-fn object(kind: &str, bytes: &[u8]) -> [u8; 20] {
-    let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
-    context.update(format!("{kind} {}\0", bytes.len()).as_bytes());
-    context.update(bytes);
-    context.finish().as_ref().try_into().expect("SHA-1 has 20 bytes")
+/// The id of an object of any kind.
+pub(super) fn object(kind: &str, bytes: &[u8]) -> [u8; 20] {
+    let mut hash = ObjectHash::new(kind, bytes.len() as u64);
+    hash.update(bytes);
+    hash.finish()
+}
+
+/// The id of an object whose content arrives in pieces.
+pub(super) struct ObjectHash(Context);
+
+impl ObjectHash {
+    pub(super) fn new(kind: &str, size: u64) -> Self {
+        let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+        context.update(format!("{kind} {size}\0").as_bytes());
+        Self(context)
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(super) fn finish(self) -> [u8; 20] {
+        self.0.finish().as_ref().try_into().expect("SHA-1 has 20 bytes")
+    }
 }
 
 #[cfg(test)]

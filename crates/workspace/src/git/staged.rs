@@ -5,7 +5,7 @@
 
 use super::index::{Entry, Index};
 use super::locate::Repository;
-use super::objects;
+use super::objects::{ObjectDatabase, id_of};
 use super::refs::Head;
 use super::sha1;
 
@@ -18,7 +18,7 @@ pub(super) fn staged(repository: &Repository, head: &Head, index: &Index) -> Opt
         // A branch without a commit has no tree: every entry of the index is new.
         return head.branch.as_ref().map(|_| !index.entries.is_empty());
     };
-    let committed = objects::tree_of_commit(&repository.common, commit)?;
+    let committed = ObjectDatabase::open(&repository.common).tree_of_commit(&id_of(commit)?)?;
     Some(tree(&index.entries, 0, 0)? != committed)
 }
 
