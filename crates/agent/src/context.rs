@@ -10,6 +10,7 @@ use retake_model::command::NewEntry;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, EntryVersion, Fields, detect_media_type};
 use retake_model::id::ThreadId;
+use retake_model::projection::{estimate_tokens, usual_picture_tokens};
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 
@@ -29,6 +30,15 @@ pub(crate) struct PromptContext {
     pub(crate) entries: Vec<NewEntry>,
     /// All files as Markdown, recorded as sent.
     pub(crate) markdown: String,
+    /// Estimated tokens of each file.
+    sizes: Vec<(String, u64)>,
+}
+
+impl PromptContext {
+    /// Estimated tokens of each file.
+    pub(crate) fn sizes(self) -> Vec<(String, u64)> {
+        self.sizes
+    }
 }
 
 /// Reads the context files of a take. `last` is the last context in the conversation.
@@ -41,16 +51,19 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
         Ok(context) => context,
         Err(error) => {
             let markdown = format!("The context files could not be read: {error}");
-            return PromptContext { entries: Vec::new(), markdown };
+            return PromptContext { markdown, ..PromptContext::default() };
         }
     };
     let mut markdown = String::new();
+    let mut sizes = Vec::new();
     for item in files {
+        let start = markdown.len();
         // A missing file does not stop the turn; the text reports it.
         match context.read_file(&item.path) {
             Ok(bytes) => add_file(&mut markdown, &item.path, &bytes),
             Err(why) => _ = writeln!(markdown, "## {}\n\nCould not be read: {why}\n", item.path),
         }
+        sizes.push((item.path.clone(), estimate_tokens(&markdown[start..])));
     }
     let mut blocks = Vec::new();
     let mut blobs = Vec::new();
@@ -64,6 +77,7 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
                     item.path,
                     ContentId::of(Kind::Blob, &bytes)
                 );
+                sizes.push((item.path.clone(), usual_picture_tokens(media)));
                 let blob = ContentId::of(Kind::Blob, &bytes);
                 blocks.push(Block::Image { media: media.to_owned(), blob, extra: Fields::default() });
                 blobs.push(bytes);
@@ -73,11 +87,11 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
         }
     }
     if last == Some(markdown.as_str()) {
-        return PromptContext { entries: Vec::new(), markdown };
+        return PromptContext { markdown, ..PromptContext::default() };
     }
     blocks.insert(0, Block::of_text(markdown.clone()));
     let version = EntryVersion { blocks, ..EntryVersion::from_text(ROLE, "", now) };
-    PromptContext { entries: vec![NewEntry { id: None, version, blobs }], markdown }
+    PromptContext { entries: vec![NewEntry { id: None, version, blobs }], markdown, sizes }
 }
 
 /// The last context entry before a position.

@@ -6,7 +6,8 @@
 //!   provider   wire formats and HTTP        model_backend   provider or offline assistant
 //!   tools      the tools                    approval        rules for tool calls
 //!   setup      creates the runtime          trace           records requests, responses and calls
-//!   context    context files                compress        summaries        compare   two takes
+//!   context    context files                compress        summaries        compare   takes
+//!   context_size   what the next request holds
 //! ```
 
 pub mod approval;
@@ -16,6 +17,7 @@ mod changes_since_turn;
 pub mod compare;
 mod compress;
 mod context;
+mod context_size;
 mod model_backend;
 mod post_tools;
 pub mod prompt;
@@ -30,6 +32,7 @@ mod usage;
 
 pub use cancel::Cancel;
 pub use compress::{CompressError, CompressOptions, CompressOutcome, KeepRecent};
+pub use context_size::{ContextEntry, ContextFileSize, ContextSize};
 pub use model_backend::{AttachmentError, BackendError, ModelBackend};
 pub use post_tools::{HookCommand, HookFailure, HookTrigger, PostToolsHook};
 pub use setup::{Setup, SetupError};

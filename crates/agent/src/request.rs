@@ -81,11 +81,7 @@ impl Request {
         let take = state.take(&reader.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let system = prompt::system(&settings, &runtime.folder);
         let tools = tool_specs();
-        let around: u64 = estimate_tokens(&system)
-            + tools
-                .iter()
-                .map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.schema.to_string()))
-                .sum::<u64>();
+        let around = estimate_tokens(&system) + tool_tokens(&tools);
         let room =
             runtime.window.saturating_sub(around).saturating_sub(u64::from(reserve(runtime, &settings)));
         let most_bytes = usize::try_from(room.saturating_mul(MOST_OFF * 4)).unwrap_or(usize::MAX);
@@ -131,8 +127,15 @@ impl Request {
     }
 }
 
+/// Estimates the tokens of tool definitions.
+pub(crate) fn tool_tokens(tools: &[ToolSpec]) -> u64 {
+    let tokens =
+        |tool: &ToolSpec| estimate_tokens(&tool.description) + estimate_tokens(&tool.schema.to_string());
+    tools.iter().map(tokens).sum()
+}
+
 /// The tool definitions for models.
-fn tool_specs() -> Vec<ToolSpec> {
+pub(crate) fn tool_specs() -> Vec<ToolSpec> {
     let spec = |tool: &tools::Tool| ToolSpec {
         name: tool.name.to_owned(),
         description: tool.description.to_owned(),
@@ -142,7 +145,7 @@ fn tool_specs() -> Vec<ToolSpec> {
 }
 
 /// Tokens reserved for the answer.
-fn reserve(runtime: &AgentRuntime, settings: &Settings) -> u32 {
+pub(crate) fn reserve(runtime: &AgentRuntime, settings: &Settings) -> u32 {
     runtime.backend.max_tokens(settings).min(u32::try_from(runtime.window / 4).unwrap_or(u32::MAX))
 }
 

@@ -9,6 +9,7 @@
 //! ```
 
 mod block;
+mod context;
 mod fields;
 mod json_form;
 mod picture;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use minicbor::{Decode, Encode};
 
 pub use block::Block;
+pub use context::{ContextPart, NOT_IN_CONTEXT};
 pub use fields::Fields;
 pub(crate) use json_form::{ENTRY_FIELDS, block_fields};
 pub use json_form::{InvalidEntryError, from_json};

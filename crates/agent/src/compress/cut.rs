@@ -57,7 +57,7 @@ impl Cut {
         'walk: while position > 0 {
             let start = position.saturating_sub(PAGE);
             for view in reader.entries(thread, take).page(start..position)?.into_iter().rev() {
-                let tokens_here = view.entry.size() as u64 / 4;
+                let tokens_here = view.entry.size_in_context() as u64 / 4;
                 size += tokens_here;
                 full |= size > tokens;
                 if !full {

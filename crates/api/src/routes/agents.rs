@@ -3,7 +3,7 @@
 use retake_agent::compare::{Comparison, MAX_COMPARED_TAKES, compare as compare_takes};
 use retake_agent::provider::live::LiveCache;
 use retake_agent::setup::{Models, TurnOverrides};
-use retake_agent::{CompressOptions, CompressOutcome, KeepRecent, ModelUsage, models_used};
+use retake_agent::{CompressOptions, CompressOutcome, ContextSize, KeepRecent, ModelUsage, models_used};
 use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
@@ -26,6 +26,11 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "Replace old entries with a summary",
             "The model writes the summary, and the response waits for it. One operation: an undo restores the originals.",
+        ),
+        get("/v1/threads/{thread}/context", context).about(
+            GROUP,
+            "Show what the next request holds",
+            "Tokens of the system prompt, tools, context files and each entry, against the model's window.",
         ),
         get("/v1/threads/{thread}/compare", compare).about(
             GROUP,
@@ -82,6 +87,13 @@ fn compress(
         runtime.compress(thread, take, KeepRecent::Entries(body.keep), options, &call.service.stop)?;
     let version = compressed.version;
     Ok(Answer::at(compressed, version))
+}
+
+fn context(call: &Call<'_, ThreadPath, TakeQuery>) -> Result<Answer<ContextSize>, Problem> {
+    let thread = call.path.thread;
+    let take = take_id(call.service, thread, call.query.take)?;
+    let (runtime, _) = call.runtime(thread, take, &TurnOverrides::default())?;
+    Ok(Answer::of(runtime.context_size(thread, take)?))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -1,11 +1,12 @@
 //! Entries: list, add, replace, edit, delete.
 
+use std::collections::BTreeSet;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
 use axum::http::Method;
 use data_encoding::BASE64;
-use retake_model::entry::{EntryVersion, default_role, from_json};
+use retake_model::entry::{ContextPart, EntryVersion, default_role, from_json};
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::operation::Version;
 use retake_timeline::{ChangeOutcome, Command, EntryView, InsertPosition, NewEntry};
@@ -49,6 +50,11 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "Edit an entry's text or role",
             "Exactly one of `content` and `role`. Time, usage, thinking and unknown fields are preserved.",
+        ),
+        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/context", set_context).about(
+            GROUP,
+            "Remove parts of an entry from the context",
+            "Models get a note instead of these parts; the entry keeps them, and an undo reverts it. An empty list adds them again.",
         ),
         delete("/v1/threads/{thread}/entries/{entry}", remove).about(
             GROUP,
@@ -382,4 +388,23 @@ fn truncate(
 fn clear(call: &Call<'_, ThreadPath, TakeDryRunQuery, EmptyBody>) -> Result<Answer<DoneOrPreview>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change_or_preview(call.path.thread, Command::Clear { take }, call.query.dry_run)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ContextBody {
+    /// The parts that models do not get; all others are in the context.
+    not_in_context: BTreeSet<ContextPart>,
+}
+
+fn set_context(call: &Call<'_, EntryPath, TakeQuery, ContextBody>) -> Result<Answer<ChangeOutcome>, Problem> {
+    let EntryPath { thread, entry } = call.path;
+    let reader = call.service.timeline.read()?;
+    let take = take_of(&reader, &reader.state(thread)?, call.query.take)?;
+    let (position, _) = reader.find().entry(&take, &entry.to_string())?;
+    let view = reader.entries(thread, &take).page(position..position + 1)?.into_iter().next();
+    let view = view.ok_or_else(|| Problem::not_found("the entry was deleted"))?;
+    drop(reader);
+    let version = view.entry.with_not_in_context(&call.body.not_in_context);
+    call.change(thread, Command::RewriteEntry { take: take.id, entry, version })
 }

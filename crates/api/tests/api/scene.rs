@@ -107,6 +107,7 @@ impl Scene {
         {
             Some("entries") => entries(),
             Some("entries/{entry}/view" | "entries/view") => json!({"collapsed": true}),
+            Some("entries/{entry}/context") => json!({"not_in_context": ["output"]}),
             Some("truncate") => json!({"pairs": 1}),
             Some("rename") => json!({"title": format!("Renamed {}", self.thread)}),
             Some("tags") => json!({"add": ["blue"]}),

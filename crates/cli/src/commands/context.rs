@@ -1,9 +1,11 @@
-//! `retake context`: the context files of a take.
+//! `retake context`: what a take gives to the model.
 
 mod add;
 mod list;
+mod parts;
 mod preset;
 mod remove;
+mod show;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -15,7 +17,7 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Manage the files that a take gives to the model.
+/// Manage what a take gives to the model: files, tool outputs, pictures.
 #[derive(Args)]
 // Without this, clap reports two groups of the same name.
 #[group(skip)]
@@ -26,6 +28,8 @@ Examples:
   retake context remove src/login.rs
   retake context add --list screenshots error.png
   retake context preset save login
+  retake context show                     what the next request holds, with tokens
+  retake context remove 5 --output        leave out the output of entry 5
 
 Paths inside the project are stored relative to its folder, so that they stay valid when it moves.")]
 pub(crate) struct Arguments {
@@ -38,9 +42,11 @@ enum Command {
     /// List the files (the default command).
     #[command(visible_alias = "ls")]
     List(list::Arguments),
-    /// Add files.
+    /// Show what the next request holds, with tokens.
+    Show(show::Arguments),
+    /// Add files, or add removed outputs and pictures of entries again.
     Add(add::Arguments),
-    /// Remove files from the list. The files themselves are not changed.
+    /// Remove files from the list, or outputs and pictures of entries from the context. Nothing is deleted.
     #[command(visible_alias = "rm")]
     Remove(remove::Arguments),
     /// Save, load, list and delete presets of context files.
@@ -51,6 +57,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         match self.choice.or(Command::List) {
             Command::List(arguments) => arguments.run(context),
+            Command::Show(arguments) => arguments.run(context),
             Command::Add(arguments) => arguments.run(context),
             Command::Remove(arguments) => arguments.run(context),
             Command::Preset(arguments) => arguments.run(context),

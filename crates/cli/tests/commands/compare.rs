@@ -39,7 +39,7 @@ fn turns_are_aligned_by_their_prompts() {
     let first = compared["shared"].as_u64().map(|shared| shared + 1);
     assert_eq!(turns[0]["entries"][1]["first"].as_u64(), first);
     assert_eq!(compared["files"].as_array().map(Vec::len), Some(2));
-    assert_eq!(compared["files"][1]["files"][0]["path"], "extra.txt", "{compared}");
+    assert_eq!(compared["files"][1]["files"][1]["path"], "extra.txt", "{compared}");
     // A single name is compared with the active take.
     let names = sandbox.json(&["compare", "main"]);
     assert_eq!((&names["takes"][0]["name"], &names["takes"][1]["name"]), (&json!("main"), &json!("third")));

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use crate::support::Sandbox;
 
 /// Examples that need something else first.
-const PREPARED: [(&str, &str); 18] = [
+const PREPARED: [(&str, &str); 19] = [
     ("retake redo 3", "retake undo 3 --yes"),
     ("retake redo", "retake undo --yes"),
     ("retake worktree remove", "retake worktree add main_take_2 ../second-try"),
@@ -20,6 +20,7 @@ const PREPARED: [(&str, &str); 18] = [
     ("retake context preset restore", "retake context preset delete login"),
     ("retake keys remove", "retake keys set openai < key.txt"),
     ("retake compare main", "retake switch retry"),
+    ("retake context add 5", "retake context remove 5 --output"),
     ("retake thread delete", "retake new Other"),
     ("retake import", "retake export -o fix-the-login.retake"),
     ("retake backup --verify", "retake backup /media/disk/retake-today"),
@@ -47,6 +48,11 @@ const REFUSED: [(&str, i32); 25] = [
     ("retake steer", 3),
     ("retake keys set anthropic", 2),
     ("retake thread new \"Fix the login\"", 5),
+    // No entry has pictures.
+    ("--images", 5),
+    // The project is not in a git repository.
+    ("retake take branch-git", 5),
+    ("git merge", 128),
     // Without a terminal, there is no editor and nobody to confirm.
     ("retake entry edit", 2),
     ("retake draft set", 2),

@@ -3,10 +3,12 @@
 mod agent_commands;
 mod answers;
 mod bounded;
+mod branch_git;
 mod chat;
 mod command_line;
 mod compare;
 mod completions;
+mod context_size;
 mod drafts;
 mod empty;
 mod exec;

@@ -104,7 +104,7 @@ impl Builder {
             self.forget_thoughts(wire);
         }
         self.unfinished.faithful = true;
-        for block in &entry.blocks {
+        for block in entry.blocks_in_context().iter() {
             if kind == RoleKind::Assistant {
                 self.of_assistant(id, entry, block);
             } else {

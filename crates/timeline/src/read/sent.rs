@@ -117,7 +117,7 @@ impl SentConversation {
         (&mut self.remembered, &self.entries)
     }
 
-    /// The bytes of the entries.
+    /// The bytes of the entries, without the parts that are not in the context.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -139,7 +139,7 @@ impl SentConversation {
             let start = end.saturating_sub(PAGE);
             for cell in list.page(queries, start..end)?.into_iter().rev() {
                 let entry = read(queries, &cell)?;
-                bytes += entry.1.size();
+                bytes += entry.1.size_in_context();
                 entries.push(entry);
             }
             if bytes > most_bytes {
@@ -159,9 +159,9 @@ impl SentConversation {
         for hunk in hunks.into_iter().rev() {
             let added = hunk.added.iter().map(|cell| read(queries, cell)).collect::<Result<Vec<_>, _>>()?;
             let start = hunk.old_start as usize;
-            self.bytes += added.iter().map(|(_, entry)| entry.size()).sum::<usize>();
+            self.bytes += added.iter().map(|(_, entry)| entry.size_in_context()).sum::<usize>();
             let removed = self.entries.splice(start..start + hunk.removed.len(), added);
-            self.bytes -= removed.map(|(_, entry)| entry.size()).sum::<usize>();
+            self.bytes -= removed.map(|(_, entry)| entry.size_in_context()).sum::<usize>();
         }
         self.list = list;
         Ok(())
