@@ -196,6 +196,7 @@ fn worktrees_folders_of_repositories_and_new_repositories_work() {
         assert_eq!(output.code, 0, "{}", output.stderr);
         serde_json::from_str(&output.stdout).expect("JSON")
     };
+    sandbox.run_in(&linked, &["thread", "new", "Linked"], "");
     done(&linked, "from-linked");
     assert_eq!(git(&folder, &["show", "from-linked:here.txt"]), "linked");
     assert_eq!(git(&folder, &["log", "-1", "--format=%an", "from-linked"]), "Eve");
