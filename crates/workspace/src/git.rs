@@ -34,7 +34,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-pub use branch::{BranchError, BranchPlan, BranchReport, BranchRequest, GitIdentity, LeftOut, plan_branch};
+pub use branch::{
+    BranchError, BranchPlan, BranchReport, BranchRequest, GitIdentity, OmittedPath, plan_branch,
+};
 pub use origin::{Origin, origin};
 pub(crate) use outer_ignore_rules::outer_ignore_rules;
 

@@ -114,7 +114,7 @@ fn a_take_becomes_a_commit_on_a_new_branch_and_nothing_else_changes() {
     assert_eq!(surroundings(&folder), before);
     assert!(!folder.parent().expect("a folder").join("hook-ran").exists(), "a hook ran");
     let numbers =
-        ["added", "changed", "removed", "kept_count", "left_out_count"].map(|key| written[key].as_u64());
+        ["added", "changed", "removed", "kept_count", "omitted_count"].map(|key| written[key].as_u64());
     assert_eq!(numbers, [Some(1), Some(1), Some(2), Some(2), Some(0)], "{written}");
     assert_eq!(written["kept"], serde_json::json!(["src/deep/.env", "tracked.log"]), "{written}");
     assert_eq!(written["commit"].as_str(), Some(git(&folder, &["rev-parse", "retake/login"]).as_str()));

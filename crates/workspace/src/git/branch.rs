@@ -93,9 +93,9 @@ pub struct BranchReport {
     /// Number of these.
     pub kept_count: u64,
     /// Paths that are not in the commit, with the reason; at most 100.
-    pub left_out: Vec<LeftOut>,
+    pub omitted: Vec<OmittedPath>,
     /// Number of these.
-    pub left_out_count: u64,
+    pub omitted_count: u64,
     /// Whether the repository converts files (line endings, or filters such as Git LFS). The commit has the bytes of the
     /// folder instead.
     pub unconverted: bool,
@@ -103,7 +103,7 @@ pub struct BranchReport {
 
 /// A path that is not in a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct OmittedPath {
     /// The path.
     pub path: String,
     /// The reason.

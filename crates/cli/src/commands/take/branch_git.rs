@@ -175,11 +175,11 @@ fn write(out: &mut dyn std::io::Write, styles: &Styles, answer: &Answer) -> std:
         writeln!(out, "Not recorded, so as in the parent:")?;
         list(out, &report.kept, report.kept_count)?;
     }
-    if report.left_out_count > 0 {
+    if report.omitted_count > 0 {
         writeln!(out, "Not in the commit:")?;
         let paths: Vec<String> =
-            report.left_out.iter().map(|left| format!("{}: {}", left.path, left.reason)).collect();
-        list(out, &paths, report.left_out_count)?;
+            report.omitted.iter().map(|left| format!("{}: {}", left.path, left.reason)).collect();
+        list(out, &paths, report.omitted_count)?;
     }
     if !answer.other_roots.is_empty() {
         writeln!(out, "Not in the commit: the added folders {}.", name(&answer.other_roots.join(", ")))?;

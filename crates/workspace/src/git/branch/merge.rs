@@ -18,7 +18,7 @@ use retake_model::tree::{Excluded, Node, PART, SnapshotRoot, Tree, read_piece};
 
 use super::super::objects::{ObjectDatabase, ObjectId, ObjectKind, digits_of};
 use super::super::sha1::{self, ObjectHash};
-use super::{BranchError, BranchReport, LeftOut, NewContent, NewObject, tree_id};
+use super::{BranchError, BranchReport, NewContent, NewObject, OmittedPath, tree_id};
 
 const FILE: u32 = 0o100_644;
 const PROGRAM: u32 = 0o100_755;
@@ -280,9 +280,11 @@ impl<'a> Merge<'a> {
     }
 
     fn leave_out(&mut self, path: &[u8], reason: &'static str) {
-        self.report.left_out_count += 1;
-        if self.report.left_out.len() < MAX_LISTED {
-            self.report.left_out.push(LeftOut { path: String::from_utf8_lossy(path).into_owned(), reason });
+        self.report.omitted_count += 1;
+        if self.report.omitted.len() < MAX_LISTED {
+            self.report
+                .omitted
+                .push(OmittedPath { path: String::from_utf8_lossy(path).into_owned(), reason });
         }
     }
 }
