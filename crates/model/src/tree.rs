@@ -19,6 +19,8 @@ mod folder;
 mod read;
 mod renames;
 
+use std::hash::{Hash, Hasher};
+
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
@@ -338,6 +340,17 @@ impl PartialEq for Node {
 }
 
 impl Eq for Node {}
+
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            // As for equality, it does not matter how the bytes are stored.
+            Self::File { content, size, mode, chunks: _ } => (0, content, size, mode).hash(state),
+            Self::Link { target } => (1, target).hash(state),
+            Self::Folder { tree, mode } => (2, tree, mode).hash(state),
+        }
+    }
+}
 
 impl Node {
     /// A file that is stored whole, or in parts by older versions.

@@ -163,7 +163,7 @@ fn values_of_a_turn_match_their_schemas() {
     let files = reader.files(thread).list(None, 100).expect("files");
     let oldest = files.last().expect("the first look").files.after;
     check_all(files);
-    let hunks = DiffOptions { paths: Vec::new(), detail: Detail::Hunks(3) };
+    let hunks = DiffOptions::all(Detail::Hunks(3));
     check(&reader.snapshot(oldest).changes(seen.snapshot, &hunks).expect("changes"));
     let path = RootPath { root: String::new(), path: TreePath::new(b"new.txt").expect("a path") };
     check(&reader.project(project).blame(&path, seen.snapshot, None).expect("a blame"));

@@ -19,7 +19,7 @@ use retake_model::sealed::{
     MAX_SEALED, SealedFiles, SealedMap, SealedState, SealedTwins, sealed_changes, sealed_of,
 };
 use retake_model::tree::{
-    Difference, Excluded, Node, PART, Parts, Snapshot, SnapshotRoot, read_piece, resolve,
+    Difference, Excluded, FileHasher, Node, Snapshot, SnapshotRoot, read_piece, resolve,
 };
 use retake_store::{OpenSealedError, Queries, Sealer, StoredIntent};
 use retake_workspace::apply::{
@@ -303,13 +303,9 @@ impl FromState {
 
 /// The content id of a captured file with these bytes.
 fn content_id(bytes: &[u8]) -> ContentId {
-    match Node::kind_of(bytes.len() as u64) {
-        Kind::Parts => {
-            let parts = bytes.chunks(PART as usize).map(|part| ContentId::of(Kind::Blob, part));
-            ContentId::of(Kind::Parts, &encode(&Parts(parts.collect())))
-        }
-        kind => ContentId::of(kind, bytes),
-    }
+    let mut hasher = FileHasher::default();
+    hasher.push(bytes);
+    hasher.finish()
 }
 
 /// The steps of a move without those of sealed files, which [`move_sealed`] moves.

@@ -1,5 +1,7 @@
 //! Erased content is gone from every file of the store, including packs.
 
+use std::fmt::Write as _;
+
 use retake_model::content::Kind;
 use retake_model::id::FolderId;
 use retake_model::object::{Additions, MemoryObjects, Objects};
@@ -101,7 +103,10 @@ fn put_large(world: &World, text: &str) -> Node {
 #[test]
 fn a_text_across_two_chunks_of_a_file_is_found_and_destroyed() {
     let world = World::new();
-    let text = noise(9, 200_000).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let text = noise(9, 200_000).iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string grows");
+        text
+    });
     let first = put_large(&world, &text);
     let ranges = {
         let reading = world.store.read().expect("a read transaction");

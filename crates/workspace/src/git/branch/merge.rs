@@ -86,7 +86,7 @@ impl<'a> Merge<'a> {
         parent: Option<ObjectId>,
     ) -> Result<Option<ObjectId>, BranchError> {
         let Some((name, rest)) = names.split_first() else {
-            let tree: Tree = load(self.objects, tree_id(self.root))?;
+            let tree = Tree::load(self.objects, tree_id(self.root))?;
             return self.folder(&tree, parent, &mut Vec::new(), 0);
         };
         let mut entries = self.entries(parent)?;
@@ -152,7 +152,7 @@ impl<'a> Merge<'a> {
             return Ok(None);
         }
         if let Node::Folder { tree, .. } = node {
-            let tree: Tree = load(self.objects, *tree)?;
+            let tree = Tree::load(self.objects, *tree)?;
             let inner = before.filter(|before| before.mode == FOLDER);
             if let (Some(file), None) = (before, inner) {
                 self.count_removed(file, depth)?;
