@@ -57,7 +57,7 @@ fn main() {
                     );
                 })
             };
-            let bare = Bare { folder: place.path().join("bare"), count, apart: name == "new folders" };
+            let bare = Bare { folder: place.path().join("bare"), count, new_folders: name == "new folders" };
             let replaces = name.starts_with("edits");
             bare.write("before");
             let bare_undo = time(|| if replaces { bare.replace() } else { bare.remove() });
@@ -84,13 +84,13 @@ struct Bare {
     folder: PathBuf,
     count: usize,
     /// Whether each file has a folder of its own.
-    apart: bool,
+    new_folders: bool,
 }
 
 impl Bare {
     fn path(&self, number: usize) -> PathBuf {
         let folder =
-            if self.apart { format!("folder-{number}/file.txt") } else { format!("many/{number}.txt") };
+            if self.new_folders { format!("folder-{number}/file.txt") } else { format!("many/{number}.txt") };
         self.folder.join(folder)
     }
 
@@ -102,7 +102,7 @@ impl Bare {
         for number in 0..self.count {
             let path = self.path(number);
             std::fs::remove_file(&path).expect("it is ours");
-            if self.apart {
+            if self.new_folders {
                 std::fs::remove_dir(path.parent().expect("a folder")).expect("it is empty");
             }
         }

@@ -97,7 +97,7 @@ struct Diff {
     count: u64,
     /// Paths left out of the changes of a turn: they changed meanwhile, by hand or by another program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    left_out: Vec<RootPath>,
+    outside_turn: Vec<RootPath>,
     #[serde(flatten)]
     page: Page<FileDiff>,
 }
@@ -140,7 +140,7 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     let next = DiffCursor { before: from.snapshot, after: to.snapshot, index };
     let next = ((index as u64) < found.count).then(|| next.to_string());
     let page = Page { items: found.files, next };
-    Ok(Answer::at(Diff { from, to, count: found.count, left_out: found.left_out, page }, version))
+    Ok(Answer::at(Diff { from, to, count: found.count, outside_turn: found.outside_turn, page }, version))
 }
 
 /// A cursor into the differences of two snapshots.

@@ -96,7 +96,7 @@ impl Arguments {
                 if paths.is_empty() { String::new() } else { format!(" in {}", paths.join(", ")) };
             context.note(&format!("No differences between {} and {}{where_found}.", from.name, to.name))?;
         }
-        note_left_out(context, &changes)?;
+        note_outside_turn(context, &changes)?;
         let answer = Answer { thread, from, to, changes };
         context.answer(&answer, |out, styles| {
             if self.name_only {
@@ -120,13 +120,13 @@ impl Arguments {
 }
 
 /// Notes the paths that others changed during a turn.
-pub(super) fn note_left_out(context: &Context, changes: &Changes) -> Result<(), Failure> {
+pub(super) fn note_outside_turn(context: &Context, changes: &Changes) -> Result<(), Failure> {
     const SHOWN: usize = 5;
-    let mut names: Vec<String> = changes.left_out.iter().take(SHOWN).map(ToString::to_string).collect();
+    let mut names: Vec<String> = changes.outside_turn.iter().take(SHOWN).map(ToString::to_string).collect();
     if names.is_empty() {
         return Ok(());
     }
-    match changes.left_out.len().saturating_sub(SHOWN) {
+    match changes.outside_turn.len().saturating_sub(SHOWN) {
         0 => {}
         more => names.push(format!("{more} more")),
     }

@@ -67,7 +67,7 @@ pub struct Changes {
     pub files: Vec<FileDiff>,
     /// Paths left out of the changes of a turn: they changed meanwhile, by hand or by another program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<RootPath>,
+    pub outside_turn: Vec<RootPath>,
 }
 
 /// Totals over all files.
@@ -208,7 +208,7 @@ pub struct ChangesPage {
     /// Number of files in total.
     pub count: u64,
     /// Paths left out of the changes of a turn.
-    pub left_out: Vec<RootPath>,
+    pub outside_turn: Vec<RootPath>,
 }
 
 /// Limit on the bytes of lines in one response.
@@ -230,7 +230,7 @@ impl SnapshotReader<'_> {
     ) -> Result<ChangesPage, ReadError> {
         let queries = self.reader.queries();
         let mut found = changed_paths(&queries, self.id, after)?;
-        let left_out = question.select(&mut found);
+        let outside_turn = question.select(&mut found);
         let count = found.len() as u64;
         let (mut files, mut bytes) = (Vec::new(), 0);
         for (root, change) in found.into_iter().skip(start).take(limit) {
@@ -242,7 +242,7 @@ impl SnapshotReader<'_> {
             bytes += lines.flat_map(|line| &line.parts).map(|part| part.text.len()).sum::<usize>();
             files.push(file);
         }
-        Ok(ChangesPage { files, count, left_out })
+        Ok(ChangesPage { files, count, outside_turn })
     }
 }
 
@@ -273,11 +273,11 @@ pub(crate) fn changes(
 ) -> Result<Changes, ObjectError> {
     let mut files = Vec::new();
     let mut found = changed_paths(objects, before, after)?;
-    let left_out = question.select(&mut found);
+    let outside_turn = question.select(&mut found);
     for (root, change) in found {
         files.push(compare(objects, &root, change, question.detail)?);
     }
-    Ok(Changes { before, after, stat: Stat::of(&files), files, left_out })
+    Ok(Changes { before, after, stat: Stat::of(&files), files, outside_turn })
 }
 
 /// The changed paths between two snapshots, root by root and sorted by path, with renames.
@@ -300,7 +300,7 @@ pub(crate) fn changed_paths(
 impl DiffOptions {
     /// Removes the changes that do not match; returns those that somebody else made during the turn.
     fn select(&self, found: &mut Vec<(String, PathChange)>) -> Vec<RootPath> {
-        let mut left_out = Vec::new();
+        let mut outside_turn = Vec::new();
         found.retain(|(root, change)| {
             if !self.matches(root, change) {
                 return false;
@@ -309,11 +309,11 @@ impl DiffOptions {
             let mut names = std::iter::once(&change.path).chain(&change.from).map(named);
             let is_own = self.changed.as_ref().is_none_or(|own| names.any(|name| own.contains(&name)));
             if !is_own {
-                left_out.push(named(&change.path));
+                outside_turn.push(named(&change.path));
             }
             is_own
         });
-        left_out
+        outside_turn
     }
 
     fn matches(&self, root: &str, change: &PathChange) -> bool {
