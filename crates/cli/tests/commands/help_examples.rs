@@ -36,7 +36,7 @@ const PREPARED: [(&str, &str); 19] = [
 const WITH_REMOTE: &str = "retake remote add home file:///media/disk/threads && retake sync";
 
 /// Examples that fail in this project, with the exit code that says why.
-const REFUSED: [(&str, i32); 25] = [
+const REFUSED: [(&str, i32); 28] = [
     ("--model anthropic/claude-sonnet-4-5 \"", 5),
     ("--model openai/gpt-5 --name", 5),
     ("retake take fork 3 --name retry", 5),
