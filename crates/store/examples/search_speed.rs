@@ -41,8 +41,10 @@ fn main() {
         text
     };
     let mut sample = Vec::new();
+    let mut old = None;
     for number in 0..entries.div_ceil(THREAD) {
         let thread = world.thread(&format!("Thread {number}"));
+        old = old.or(Some(thread).filter(|_| number == 7));
         for _ in 0..THREAD / AT_ONCE {
             let texts: Vec<String> = (0..AT_ONCE).map(|_| texts()).collect();
             let entries: Vec<(&str, &str)> = texts.iter().map(|text| ("User", text.as_str())).collect();
@@ -79,8 +81,9 @@ fn main() {
     time("common word, newest first", &SearchQuery { order: SearchOrder::Newest, ..words("w0") });
     time("common word, page 50", &SearchQuery { offset: 1000, ..words("w0") });
     time("no words, newest", &SearchQuery::default());
-    let one = ThreadFilter { title: Some("Thread 7".to_owned()), ..ThreadFilter::default() };
-    time("common word, one thread", &SearchQuery { threads: one, ..words("w0") });
+    time("common word, one old thread", &SearchQuery { thread: old, ..words("w0") });
+    let some = ThreadFilter { title: Some("Thread 7".to_owned()), ..ThreadFilter::default() };
+    time("common word, a ninth of the threads", &SearchQuery { threads: some, ..words("w0") });
 
     let watch = Stopwatch::start();
     assert_eq!(world.index.check(&queries).expect("check succeeds"), []);
