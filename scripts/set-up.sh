@@ -56,6 +56,11 @@ need_postgres() {
   install_packages postgresql
 }
 
+# A campaign kills one of several hubs behind it.
+need_haproxy() {
+  command -v haproxy >/dev/null || PATH="$PATH:/usr/sbin" command -v haproxy >/dev/null || install_packages haproxy
+}
+
 # The studio's tests need a real browser. Browser and driver must be of the same release.
 need_browser() {
   command -v chromium >/dev/null && command -v chromedriver >/dev/null && return

@@ -164,6 +164,9 @@ pub(crate) enum Command {
     /// Show and change the configuration.
     #[command(display_order = 201)]
     Config(commands::config::Arguments),
+    /// Run a hub: the server that threads of several people and machines sync to.
+    #[command(display_order = 126)]
+    Hub(commands::hub::Arguments),
     /// Complete a command line.
     #[command(name = "__complete", hide = true)]
     Complete(commands::complete::Arguments),

@@ -21,6 +21,7 @@ pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod history;
 mod history_move;
+pub(crate) mod hub;
 pub(crate) mod import;
 pub(crate) mod jump;
 pub(crate) mod keep;

@@ -87,6 +87,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let context = match command {
         // These commands must work with a broken configuration.
         Command::Config(_)
+        | Command::Hub(_)
         | Command::Completions(_)
         | Command::Man(_)
         | Command::Demo(_)
@@ -155,6 +156,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Models(arguments) => arguments.run(context)?,
         Command::Keys(arguments) => arguments.run(context)?,
         Command::Serve(arguments) => arguments.run(context)?,
+        Command::Hub(arguments) => arguments.run(context)?,
         Command::Jump(arguments) => arguments.run(context)?,
         Command::History(arguments) => arguments.run(context)?,
         Command::Turns(arguments) => arguments.run(context)?,

@@ -9,16 +9,13 @@
 
 use std::collections::BTreeSet;
 
-use retake_model::content::ContentId;
 use retake_sync::remote::ProjectKey;
-use retake_sync::wire::{
-    ProblemCode, SearchQuery, TEXT_BYTES, ThreadHead, ThreadList, ThreadRow, ThreadSummary,
-};
+use retake_sync::wire::{ProblemCode, SearchQuery, TEXT_BYTES, ThreadList, ThreadRow, ThreadSummary};
 
 use crate::access::AuthorizedSpace;
 use crate::database::{Connection, DatabaseError, Row, Value};
 use crate::error::HubError;
-use crate::threads::read_summary;
+use crate::threads::{bundle_row, read_summary};
 use crate::values;
 
 /// The most values of one kind that a thread is found by.
@@ -169,7 +166,7 @@ pub fn search(
     for (at, row) in rows.iter().enumerate() {
         if at as u64 == limit {
             let last: &Row = &rows[at - 1];
-            next = Some(format!("{}.{}", last.int(8)?, last.text(0)?));
+            next = Some(format!("{}.{}", last.int(5)?, last.text(0)?));
             break;
         }
         threads.push(thread_row(row)?);
@@ -178,8 +175,10 @@ pub fn search(
 }
 
 fn conditions(space: &AuthorizedSpace, query: &SearchQuery, limit: u64) -> Result<Conditions, HubError> {
-    let sql = "SELECT t.id, t.number, t.version, t.head, a.name, t.bytes, t.deleted, t.summary, t.updated
-               FROM thread t JOIN account a ON a.id = t.owner WHERE t.space = $1 AND t.purged IS NULL";
+    let sql = "SELECT t.id, a.name, t.bytes, t.deleted, t.summary, t.updated,
+                      b.number, b.first, b.last, b.head, b.id, b.bytes
+               FROM thread t JOIN account a ON a.id = t.owner
+               JOIN bundle b ON b.space = t.space AND b.thread = t.id AND b.number = t.number WHERE t.space = $1 AND t.purged IS NULL";
     let mut conditions = Conditions { sql: sql.to_owned(), values: vec![space.id().into()] };
     if query.deleted != Some(true) {
         conditions.and("t.deleted IS NULL");
@@ -223,13 +222,12 @@ fn conditions(space: &AuthorizedSpace, query: &SearchQuery, limit: u64) -> Resul
 }
 
 fn thread_row(row: &Row) -> Result<ThreadRow, DatabaseError> {
-    let head = ContentId::from_bytes(row.hash(3)?);
     Ok(ThreadRow {
         thread: row.text(0)?.parse().map_err(|_| DatabaseError::Shape)?,
-        head: ThreadHead { number: row.count(1)?, version: row.count(2)?, head },
-        owner: row.text(4)?.to_owned(),
-        bytes: row.count(5)?,
-        deleted: row.optional_int(6)?,
-        summary: read_summary(row.text(7)?),
+        owner: row.text(1)?.to_owned(),
+        bytes: row.count(2)?,
+        deleted: row.optional_int(3)?,
+        summary: read_summary(row.text(4)?),
+        last: bundle_row(row, 6)?,
     })
 }

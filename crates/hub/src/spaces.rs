@@ -185,6 +185,13 @@ fn changed(
     access_changed(connection)
 }
 
+/// All spaces, for the operator.
+pub fn list(connection: &mut dyn Connection) -> Result<Vec<SpaceInfo>, HubError> {
+    let rows = connection
+        .query("SELECT id, kind, name, 'owner', quota, bytes, seq FROM space ORDER BY kind, name, id", &[])?;
+    Ok(rows.iter().map(space_info).collect::<Result<_, _>>()?)
+}
+
 /// Sets the most bytes of a space, for the operator.
 pub fn set_quota(connection: &mut dyn Connection, space: &str, quota: u64) -> Result<(), HubError> {
     let sql = "UPDATE space SET quota = $2 WHERE id = $1";

@@ -177,7 +177,7 @@ pub fn log(
     let sql = "SELECT number, first, last, head, id, bytes FROM bundle
                WHERE space = $1 AND thread = $2 AND number > $3 ORDER BY number LIMIT $4";
     let rows = connection.query(sql, values![space, &id, after, PAGE])?;
-    let bundles = rows.iter().map(bundle_row).collect::<Result<Vec<_>, _>>()?;
+    let bundles = rows.iter().map(|row| bundle_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
     let row =
         connection.row("SELECT summary FROM thread WHERE space = $1 AND id = $2", values![space, &id])?;
     let row = row.ok_or_else(HubError::not_found)?;
@@ -185,14 +185,15 @@ pub fn log(
     Ok(BundleList { bundles, summary: read_summary(row.text(0)?), more })
 }
 
-pub(crate) fn bundle_row(row: &Row) -> Result<BundleRow, DatabaseError> {
+/// The bundle in six columns.
+pub(crate) fn bundle_row(row: &Row, column: usize) -> Result<BundleRow, DatabaseError> {
     Ok(BundleRow {
-        number: row.count(0)?,
-        first: row.count(1)?,
-        last: row.count(2)?,
-        head: ContentId::from_bytes(row.hash(3)?),
-        bundle: bundle_id(row.hash(4)?)?,
-        bytes: row.count(5)?,
+        number: row.count(column)?,
+        first: row.count(column + 1)?,
+        last: row.count(column + 2)?,
+        head: ContentId::from_bytes(row.hash(column + 3)?),
+        bundle: bundle_id(row.hash(column + 4)?)?,
+        bytes: row.count(column + 5)?,
     })
 }
 

@@ -59,11 +59,7 @@ impl From<RoundError> for Failure {
             RoundError::Config(error) => return error.into(),
             RoundError::Read(error) => return error.into(),
             RoundError::Open(OpenRemoteError::Address(_)) => Code::InvalidRequest,
-            RoundError::Open(
-                OpenRemoteError::NotEmpty(_)
-                | OpenRemoteError::Unordered(_)
-                | OpenRemoteError::Unsupported(_),
-            ) => Code::Refused,
+            RoundError::Open(OpenRemoteError::NotEmpty(_) | OpenRemoteError::Unordered(_)) => Code::Refused,
             RoundError::Open(OpenRemoteError::Missing(_) | OpenRemoteError::Remote(_))
             | RoundError::Sync(_)
             | RoundError::Waiting(_) => Code::RemoteFailed,

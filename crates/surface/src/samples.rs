@@ -514,7 +514,6 @@ fn of_sync(all: &mut NamedFailures) {
         RoundError::Open(OpenRemoteError::NotEmpty(_)) => OpenRemoteError::NotEmpty(text()).into(),
         RoundError::Open(OpenRemoteError::Unordered(_)) => OpenRemoteError::Unordered(text()).into(),
         RoundError::Open(OpenRemoteError::Address(_)) => OpenRemoteError::Address(AddressError::Credentials).into(),
-        RoundError::Open(OpenRemoteError::Unsupported(_)) => OpenRemoteError::Unsupported(text()).into(),
         RoundError::Open(OpenRemoteError::Remote(_)) => OpenRemoteError::Remote(RemoteError::Purged).into(),
         RoundError::Sync(_) => SyncError::Busy.into(),
         RoundError::Config(_) => ConfigError::NoSuchRemote(text()).into(),

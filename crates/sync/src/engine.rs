@@ -11,15 +11,20 @@
 //! Hashes decide, not counters: a machine that was cloned or restored, or a remote that was restored from an older copy,
 //! is compared by the ids of operations, and continues from the last common one.
 
+use std::collections::BTreeSet;
+
+use retake_model::environment::Environment;
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::operation::Version;
 use retake_model::rebase::MergeReport;
 use retake_model::replica::ReplicaOperation;
+use retake_model::summary::ThreadSummary;
 use retake_timeline::{AdoptError, Adoption, PauseReason, ReadError, ReplicaError, ReplicaPoint, Timeline};
 
 use crate::bundle::{self, BundleError, BundleId, BundleWriter};
 use crate::links::{Base, Link, Links, Pending, PendingOperation};
 use crate::remote::{ProjectKey, PushOutcome, Remedy, Remote, RemoteError, RemoteHead, RemoteSummary};
+use crate::wire::ThreadDetails;
 
 /// How often one exchange starts again because another machine was faster.
 const MAX_RACES: u32 = 20;
@@ -375,8 +380,9 @@ impl Sync<'_> {
             let Some(id) = end.id else { return Ok(()) };
             let bytes = writer.finish()?;
             let row = reader.thread(thread).map_err(ReplicaError::from)?.summary;
-            let summary =
-                RemoteSummary { title: row.title, project: project.clone(), updated: row.updated.millis() };
+            let details = details(&row);
+            let (title, updated) = (row.title, row.updated.millis());
+            let summary = RemoteSummary { title, project: project.clone(), updated, details };
             let head = RemoteHead {
                 number: number + 1,
                 first: after.version + 1,
@@ -404,5 +410,23 @@ impl Sync<'_> {
         let base = Base { number: head.number, version: head.last, id: head.head, local: found.id };
         let link = self.links.get(thread);
         Ok(self.links.put(thread, &Link { base: Some(base), ..link })?)
+    }
+}
+
+/// What a hub finds the thread by, from its row.
+fn details(row: &ThreadSummary) -> ThreadDetails {
+    let environments = [&row.first_seen, &row.last_seen];
+    let values = |of: fn(&Environment) -> &Option<String>| -> Vec<String> {
+        let found: BTreeSet<String> = environments.into_iter().filter_map(|seen| of(seen).clone()).collect();
+        found.into_iter().collect()
+    };
+    ThreadDetails {
+        tags: row.tags.clone(),
+        branches: values(|seen| &seen.git_branch),
+        commits: values(|seen| &seen.git_commit),
+        directories: values(|seen| &seen.working_directory),
+        agent_state: String::new(),
+        messages: row.active.entries,
+        text: row.active.preview.clone(),
     }
 }

@@ -6,6 +6,7 @@
 mod connect;
 mod folder;
 mod http;
+mod hub;
 mod objects;
 mod s3;
 
@@ -18,9 +19,11 @@ use retake_model::operation::Version;
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::BundleId;
+use crate::wire::ThreadDetails;
 
 pub use connect::{Credentials, OpenMode, connect};
 pub use folder::{Folder, FolderRemote};
+pub use hub::{HubConnection, HubRemote};
 pub use objects::{ObjectRemote, ObjectSpace, OpenRemoteError};
 pub use s3::{Bucket, BucketAddress, BucketRemote};
 
@@ -53,6 +56,9 @@ pub struct RemoteSummary {
     pub project: ProjectKey,
     /// Time of the last operation, in milliseconds since 1970.
     pub updated: i64,
+    /// What a hub finds it by; other remotes do not store it.
+    #[serde(skip)]
+    pub details: ThreadDetails,
 }
 
 /// How machines recognize a project: never by a path or a name alone.

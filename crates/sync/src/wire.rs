@@ -191,8 +191,8 @@ pub struct BundleList {
 pub struct ThreadRow {
     /// The thread.
     pub thread: ThreadId,
-    /// Its end.
-    pub head: ThreadHead,
+    /// Its last bundle.
+    pub last: BundleRow,
     /// The name of the account that created it.
     pub owner: String,
     /// Size of its bundles.

@@ -11,6 +11,8 @@ use retake_api::TokenFile;
 use crate::context::Context;
 use crate::failure::Failure;
 
+pub(crate) use start::LogFormat;
+
 /// Serve the studio and the HTTP API.
 #[derive(Args)]
 #[command(

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use crate::support::Sandbox;
 
 /// Examples that need something else first.
-const PREPARED: [(&str, &str); 19] = [
+const PREPARED: [(&str, &str); 21] = [
     ("retake redo 3", "retake undo 3 --yes"),
     ("retake redo", "retake undo --yes"),
     ("retake worktree remove", "retake worktree add main_take_2 ../second-try"),
@@ -24,6 +24,8 @@ const PREPARED: [(&str, &str); 19] = [
     ("retake thread delete", "retake new Other"),
     ("retake import", "retake export -o fix-the-login.retake"),
     ("retake backup --verify", "retake backup /media/disk/retake-today"),
+    ("retake hub token", "retake hub account add ada"),
+    ("retake hub account support", "retake hub account add ada"),
     ("RETAKE_HOME=", "retake backup /media/disk/retake-today"),
     ("retake sync", WITH_REMOTE),
     ("retake remote remove", WITH_REMOTE),
@@ -36,7 +38,7 @@ const PREPARED: [(&str, &str); 19] = [
 const WITH_REMOTE: &str = "retake remote add home file:///media/disk/threads && retake sync";
 
 /// Examples that fail in this project, with the exit code that says why.
-const REFUSED: [(&str, i32); 28] = [
+const REFUSED: [(&str, i32); 31] = [
     ("--model anthropic/claude-sonnet-4-5 \"", 5),
     ("--model openai/gpt-5 --name", 5),
     ("retake take fork 3 --name retry", 5),
@@ -70,15 +72,20 @@ const REFUSED: [(&str, i32); 28] = [
     ("remote add bucket s3://", 1),
     ("retake remote login", 3),
     ("retake remote purge \"Fix the login\"", 5),
+    ("retake hub login approve", 3),
+    ("retake hub token revoke", 3),
+    ("retake hub space quota", 3),
 ];
 
 /// Examples that run until they are stopped.
-const SERVERS: [&str; 5] = [
+const SERVERS: [&str; 7] = [
     "retake serve",
     "retake serve --open",
     "retake serve --listen 127.0.0.1:0",
     "retake sync watch",
     "retake sync watch home",
+    "retake hub serve",
+    "retake hub serve --listen 127.0.0.1:0 --metrics 127.0.0.1:0 --behind-proxy",
 ];
 
 struct Project {

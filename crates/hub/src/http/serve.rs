@@ -62,11 +62,11 @@ pub enum ServeError {
     System(#[from] std::io::Error),
 }
 
-/// Serves until `stop` is set. Calls `ready` with the bound addresses, first the one for devices.
+/// Serves until `stop` is set, which is seen within a twentieth of a second. Calls `ready` with the bound addresses, first the one for devices.
 pub fn serve(
     hub: &Arc<Hub>,
     options: &ServeOptions,
-    stop: watch::Receiver<bool>,
+    stop: &Arc<AtomicBool>,
     ready: impl FnOnce(SocketAddr, Option<SocketAddr>),
 ) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -75,12 +75,12 @@ pub fn serve(
         .max_blocking_threads(options.workers + 4)
         .build()?;
     let wakers = Arc::new(Wakers::default());
-    let over = Arc::new(AtomicBool::new(false));
+    let (stopping, stopped) = watch::channel(false);
     let watcher = {
-        let (wakers, hub, over) = (Arc::clone(&wakers), Arc::clone(hub), Arc::clone(&over));
+        let (wakers, hub, stop) = (Arc::clone(&wakers), Arc::clone(hub), Arc::clone(stop));
         std::thread::Builder::new()
             .name("hub-watch".to_owned())
-            .spawn(move || wakers::watch(&wakers, &hub, &over))?
+            .spawn(move || wakers::watch(&wakers, &hub, &stop, &stopping))?
     };
     let front = Arc::new(Front {
         hub: Arc::clone(hub),
@@ -88,11 +88,11 @@ pub fn serve(
         metrics: Metrics::new(),
         buckets: Buckets::new(std::time::Instant::now()),
         workers: Semaphore::new(options.workers),
-        stopping: stop.clone(),
+        stopping: stopped.clone(),
         behind_proxy: options.behind_proxy,
     });
-    let served = runtime.block_on(listen(&front, options, stop, ready));
-    over.store(true, Ordering::Relaxed);
+    let served = runtime.block_on(listen(&front, options, stopped, ready));
+    stop.store(true, Ordering::SeqCst);
     // A panic in the thread has been logged already.
     let _ = watcher.join();
     runtime.shutdown_timeout(Duration::from_secs(1));

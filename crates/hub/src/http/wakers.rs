@@ -5,8 +5,9 @@
 //! revoked token ends its streams within a second on every hub.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
@@ -15,7 +16,9 @@ use crate::error::HubError;
 use crate::service::Hub;
 
 /// Between two looks at the database.
-pub(super) const PAUSE: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(250);
+/// Between two looks at whether the server stops.
+const TICK: Duration = Duration::from_millis(50);
 /// Spaces of one query.
 const CHUNK: usize = 50;
 
@@ -92,13 +95,17 @@ impl Wakers {
     }
 }
 
-/// Looks at the database until nobody needs it.
-pub(super) fn watch(wakers: &Arc<Wakers>, hub: &Arc<Hub>, stop: &std::sync::atomic::AtomicBool) {
-    let mut access = None;
-    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-        if let Err(error) = wakers.look(hub, &mut access) {
-            tracing::warn!(%error, "cannot look for news");
+/// Looks at the database until the server stops, and tells the streams then.
+pub(super) fn watch(wakers: &Wakers, hub: &Hub, stop: &AtomicBool, stopping: &watch::Sender<bool>) {
+    let (mut access, mut looked) = (None, Instant::now());
+    while !stop.load(Ordering::SeqCst) {
+        if looked.elapsed() >= PAUSE {
+            if let Err(error) = wakers.look(hub, &mut access) {
+                tracing::warn!(%error, "cannot look for news");
+            }
+            looked = Instant::now();
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(TICK);
     }
+    stopping.send_replace(true);
 }

@@ -63,7 +63,7 @@ impl TestHub {
             retake_hub::spaces::account(connection, &caller)
         });
         let space = info.expect("an account").spaces[0].id.clone();
-        Account { name: name.to_owned(), device: made.device, credentials, space }
+        Account { name: name.to_owned(), token: made.token, device: made.device, credentials, space }
     }
 
     pub(crate) fn organization(&self, owner: &Account, members: &[(&Account, Role)]) -> String {
@@ -106,6 +106,7 @@ impl TestHub {
 /// An account with a device.
 pub(crate) struct Account {
     pub(crate) name: String,
+    pub(crate) token: String,
     pub(crate) device: String,
     pub(crate) credentials: Option<Credentials>,
     pub(crate) space: String,

@@ -2,4 +2,6 @@
 
 mod conformance;
 mod equipment;
+mod remote;
+mod server;
 mod sharing;

@@ -1,7 +1,7 @@
 //! Opens a remote by its address.
 
 use super::s3::{BucketAddress, BucketRemote};
-use super::{FolderRemote, OpenRemoteError, Remote};
+use super::{FolderRemote, HubRemote, OpenRemoteError, Remote, RemoteError};
 use crate::config::{Address, RemoteConfig};
 
 /// What a remote needs to know who asks. Never part of an address or a configuration.
@@ -38,6 +38,13 @@ pub fn connect(
             let address = BucketAddress { bucket, prefix, endpoint: config.endpoint.clone(), region };
             Ok(Box::new(BucketRemote::in_bucket(&address, credentials, mode)?))
         }
-        Address::Hub(_) => Err(OpenRemoteError::Unsupported(config.url.clone())),
+        Address::Hub(address) => {
+            let missing = || RemoteError::Unauthorized {
+                place: address.clone(),
+                reason: "this device is not logged in; run `retake remote login`".to_owned(),
+            };
+            let token = credentials.secret.as_deref().ok_or_else(missing)?;
+            Ok(Box::new(HubRemote::open(&address, token)?))
+        }
     }
 }

@@ -70,9 +70,6 @@ pub enum OpenRemoteError {
     /// The address cannot be used.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// This program cannot use such a remote.
-    #[error("this build of retake cannot use {0}")]
-    Unsupported(String),
     /// It could not be used.
     #[error(transparent)]
     Remote(#[from] RemoteError),

@@ -9,6 +9,7 @@ use retake_sync::remote::{
     BucketAddress, BucketRemote, Credentials, FeedEvent, OpenMode, OpenRemoteError, ProjectKey, PushOutcome,
     Remedy, Remote, RemoteHead, RemoteSummary, Seen,
 };
+use retake_sync::wire::ThreadDetails;
 
 const THREAD: ThreadId = ThreadId::from_bytes([4; 16]);
 
@@ -48,7 +49,12 @@ fn head(number: u64, bytes: &[u8]) -> RemoteHead {
         head: ContentId::from_bytes([number as u8; 32]),
         bundle: BundleId::of(bytes),
         bytes: bytes.len() as u64,
-        summary: RemoteSummary { title: "Täst".to_owned(), project: ProjectKey::default(), updated: 1 },
+        summary: RemoteSummary {
+            title: "Täst".to_owned(),
+            project: ProjectKey::default(),
+            updated: 1,
+            details: ThreadDetails::default(),
+        },
     }
 }
 

@@ -429,6 +429,7 @@ fn one_of_many_pushes_at_once_wins() {
                                 title: String::new(),
                                 project: ProjectKey::default(),
                                 updated: 0,
+                                details: retake_sync::wire::ThreadDetails::default(),
                             },
                         };
                         remote.push(thread, &head, &bytes).expect("a push")

@@ -13,6 +13,7 @@ use retake_sync::remote::{
     FeedEvent, FolderRemote, OpenRemoteError, PackHead, ProjectKey, PushOutcome, Remedy, Remote, RemoteError,
     RemoteHead, RemoteSummary, Seen,
 };
+use retake_sync::wire::ThreadDetails;
 use tempfile::TempDir;
 
 const THREAD: ThreadId = ThreadId::from_bytes([3; 16]);
@@ -32,8 +33,12 @@ fn bundle(number: u64, text: &str) -> (RemoteHead, Vec<u8>) {
         ReplicaOperation { operation: vec![number as u8; 8], objects: vec![object], redacted: Vec::new() };
     writer.add(&operation).expect("it fits");
     let bytes = writer.finish().expect("a bundle");
-    let summary =
-        RemoteSummary { title: text.to_owned(), project: ProjectKey::default(), updated: number as i64 };
+    let summary = RemoteSummary {
+        title: text.to_owned(),
+        project: ProjectKey::default(),
+        updated: number as i64,
+        details: ThreadDetails::default(),
+    };
     let head = RemoteHead {
         number,
         first: number,

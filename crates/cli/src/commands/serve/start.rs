@@ -42,7 +42,7 @@ pub(crate) struct Start {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people.
     Text,
     /// For programs: one JSON object per line.
@@ -53,8 +53,7 @@ enum LogFormat {
 
 impl Start {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let usual = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
-        self.log.unwrap_or(usual).install();
+        LogFormat::install_or_default(self.log);
         let token = token_file(context)?;
         let secret = token.read_or_create()?;
         let timeline = context.timeline()?.clone();
@@ -171,6 +170,12 @@ fn open_browser(context: &Context, address: SocketAddr, link: &str) -> Result<()
 }
 
 impl LogFormat {
+    /// Installs the logger of this format, or of the one that suits standard error.
+    pub(crate) fn install_or_default(chosen: Option<Self>) {
+        let usual = if std::io::stderr().is_terminal() { Self::Text } else { Self::Json };
+        chosen.unwrap_or(usual).install();
+    }
+
     /// Installs the logger.
     fn install(self) {
         let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
