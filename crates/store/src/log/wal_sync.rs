@@ -14,7 +14,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::StoreError;
 use crate::location::write_ahead_log;
@@ -49,8 +49,18 @@ pub(crate) struct Commit {
 pub(crate) struct WalSync {
     /// The number of commits.
     commits: AtomicU64,
-    /// The number of commits that are on disk. Locked during a sync.
-    synced: Mutex<u64>,
+    state: Mutex<SyncState>,
+    /// Notified after each sync. A lock held during the sync would not do: whoever ends one, writes again and locks it
+    /// again, before those that were covered wake up to see it.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct SyncState {
+    /// The number of commits that are on disk.
+    synced: u64,
+    /// Whether a sync is running.
+    running: bool,
 }
 
 impl WalSync {
@@ -68,18 +78,35 @@ impl WalSync {
         usable: impl Fn() -> Result<(), StoreError>,
         refuse: impl Fn(),
     ) -> Result<(), StoreError> {
-        let mut synced = self.synced.lock().unwrap_or_else(PoisonError::into_inner);
-        if *synced >= commit.number {
-            return Ok(());
+        let mut state = self.state();
+        loop {
+            if state.synced >= commit.number {
+                return Ok(());
+            }
+            usable().map_err(|_| StoreError::OutcomeUnknown)?;
+            if !state.running {
+                break;
+            }
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        usable().map_err(|_| StoreError::OutcomeUnknown)?;
+        state.running = true;
         let covered = self.commits.load(Ordering::SeqCst);
-        if commit.wal.0.sync_data().is_err() {
-            refuse();
-            return Err(StoreError::OutcomeUnknown);
+        drop(state);
+        let outcome = commit.wal.0.sync_data();
+        let mut state = self.state();
+        state.running = false;
+        match &outcome {
+            Ok(()) => state.synced = covered,
+            Err(_) => refuse(),
         }
-        *synced = covered;
-        Ok(())
+        drop(state);
+        self.ended.notify_all();
+        outcome.map_err(|_| StoreError::OutcomeUnknown)
+    }
+
+    fn state(&self) -> MutexGuard<'_, SyncState> {
+        // Nothing that can panic runs while this is locked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
