@@ -12,6 +12,7 @@
 //! | [`edits`] | after any moves, every file matches a map of path to content | model faults, one at a time |
 //! | [`command_lines`] | a command changes only the folder of its thread, nothing as a dry run or a failure, and reports its changes | program faults, one at a time |
 //! | [`exchange`] | two machines exchange a thread: conversation and files of each operation agree, nothing is lost, private threads stay | four faults, one at a time |
+//! | [`mod@sync`] | machines that share a folder or a failing bucket end with one log, nothing is lost, private threads stay | two faults, one at a time |
 //! | [`concurrent_processes`] | two processes on one folder, some killed: everything acknowledged exists | kills counted as acknowledged |
 //! | [`worktrees`] | two processes in two takes of one thread: each folder agrees with its take | undo in the wrong folder |
 //! | [`concurrent_writers`] | files that others change concurrently are recorded consistently and not overwritten | files replaced in place |
@@ -43,6 +44,7 @@ pub mod rng;
 pub mod scratch;
 pub mod secrets;
 pub mod shim;
+pub mod sync;
 pub mod turns;
 pub mod violation;
 pub mod worktrees;

@@ -6,11 +6,12 @@ use clap::Args;
 use retake_campaigns::files::StoreLocation;
 use retake_campaigns::flips::Options as FlipOptions;
 use retake_campaigns::processes::Options;
+use retake_campaigns::sync::RemoteKind;
 use retake_campaigns::violation::BoxError;
 
 use super::{
     api, command_lines, edits, errors, exchange, files, flips, hostile, kill, model, power_cuts, processes,
-    projection, turns, worktrees,
+    projection, sync, turns, worktrees,
 };
 
 const STEPS: u64 = 1_000_000;
@@ -22,6 +23,7 @@ const CUTS: u64 = 300;
 const EDITS: u64 = 100_000;
 const EXCHANGES: u64 = 20_000;
 const HISTORIES: u64 = 100_000;
+const SYNC: u64 = 5_000;
 const COMMANDS: u64 = 300;
 const COMMAND_LINES: u64 = 5_000;
 const TURNS: u64 = 1_000;
@@ -54,7 +56,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 38] = [
+        let rows: [(&str, Row<'_>); 41] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
@@ -71,6 +73,9 @@ impl All {
             ("edits", &|| edits::campaign(seed, EDITS)),
             ("exchange, control", &|| exchange::control(seed)),
             ("exchange", &|| exchange::campaign(seed, EXCHANGES)),
+            ("sync, control", &|| sync::control(seed)),
+            ("sync folder", &|| sync::campaign(seed, SYNC, RemoteKind::Folder)),
+            ("sync bucket", &|| sync::campaign(seed, SYNC, RemoteKind::Bucket)),
             ("commands, control", &|| command_lines::control(seed)),
             ("commands", &|| command_lines::campaign(seed, COMMAND_LINES)),
             ("worktrees, control", &|| worktrees::control(seed)),

@@ -16,6 +16,7 @@ mod model;
 mod power_cuts;
 mod processes;
 mod projection;
+mod sync;
 mod turns;
 mod worktrees;
 mod wrong_order;
@@ -45,6 +46,8 @@ enum Campaign {
     Edits(edits::Edits),
     /// Let two machines exchange a thread while both work on it.
     Exchange(exchange::Exchange),
+    /// Let machines with one remote work, exchange, fail, be cloned and go back.
+    Sync(sync::Sync),
     /// Run random command lines over several projects and folders, checked against rules for all commands.
     Commands(command_lines::Commands),
     /// Run two processes on one folder, killing some at random.
@@ -91,6 +94,7 @@ impl Arguments {
             Campaign::PowerCuts(cuts) => cuts.run(),
             Campaign::Edits(edits) => edits.run(),
             Campaign::Exchange(exchange) => exchange.run(),
+            Campaign::Sync(sync) => sync.run(),
             Campaign::Commands(commands) => commands.run(),
             Campaign::ConcurrentProcesses(crowd) => crowd.run(),
             Campaign::ConcurrentWriters(restless) => restless.run(),

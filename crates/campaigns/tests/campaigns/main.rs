@@ -16,4 +16,5 @@ mod processes;
 mod projection;
 mod promotion;
 mod shim;
+mod sync;
 mod turns;
