@@ -23,6 +23,8 @@
 //! | [`turns`] | turns under failing servers, concurrent changes and kills: no orphans, consistent files, no call twice | six driver faults; syncs that do nothing |
 //! | [`api`] fuzz | no request causes a 5xx, a panic or a slow answer | four injected faults, one at a time |
 //! | [`api`] kill | a server killed under load: acknowledged changes exist, each request executed once | unanswered requests counted as executed |
+//! | [`hub`] tenants | every route with every id of another account answers as if it did not exist | a member, who sees it |
+//! | [`hub`] history, kill, failover | concurrent pushes are linearizable; nothing acknowledged is lost when hub or database are killed | get, compare and put; an answer before the write |
 //! | [`flips`] | damaged bytes are detected or harmless, never shown as valid content | a forged row that no check can detect |
 
 pub mod api;
@@ -36,6 +38,7 @@ pub mod files;
 pub mod flips;
 pub mod folder;
 pub mod hostile;
+pub mod hub;
 pub mod model;
 pub mod power_cuts;
 pub mod processes;

@@ -11,6 +11,7 @@ mod exchange;
 mod files;
 mod flips;
 mod hostile;
+mod hub;
 mod kill;
 mod model;
 mod power_cuts;
@@ -70,6 +71,14 @@ enum Campaign {
     Flips(flips::Flips),
     /// Send random requests to the API, or kill the server under load.
     Api(api::Api),
+    /// Ask every route of the hub with the ids of another account.
+    HubTenants(hub::Tenants),
+    /// Push concurrently: versions tile, bundles chain, the feed has no gap, heads are linearizable.
+    HubHistory(hub::Load),
+    /// Kill the hub or its database under load.
+    HubKill(hub::Load),
+    /// Kill one of three hubs behind a balancer under load.
+    HubFailover(hub::Load),
     /// Run all campaigns and their controls at the documented sizes.
     All(all::All),
     /// Commit in a loop and report each result.
@@ -108,6 +117,10 @@ impl Arguments {
             Campaign::Hostile(hostile) => hostile.run(),
             Campaign::Flips(flips) => flips.run(),
             Campaign::Api(api) => api.run(),
+            Campaign::HubTenants(tenants) => tenants.run(),
+            Campaign::HubHistory(load) => load.history(),
+            Campaign::HubKill(load) => load.kill(),
+            Campaign::HubFailover(load) => load.failover(),
             Campaign::All(all) => all.run(),
             Campaign::Commits(commits) => commits.run(),
             Campaign::Worker(worker) => worker.run(),

@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod flips;
 mod hostile;
+mod hub;
 mod model;
 mod poison;
 mod power_cuts;
