@@ -16,7 +16,9 @@ const REFUSED: [&str; 2] = ["..", "/"];
 
 impl World {
     pub(super) fn edge(&mut self) -> Result<(), StepError> {
-        match self.rng.below(5) {
+        // A control needs the step that shows its fault.
+        let chosen = self.mistake.and_then(ProgramFault::edge);
+        match chosen.unwrap_or_else(|| self.rng.below(5)) {
             0 => self.refused_folder(),
             1 => self.last_threads(),
             2 => self.forged_export(),

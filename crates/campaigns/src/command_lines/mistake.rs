@@ -87,6 +87,18 @@ impl ProgramFault {
         Self::EmptiesPresets,
     ];
 
+    /// The number of the step at the edges of commands that shows the fault.
+    pub(super) fn edge(self) -> Option<u64> {
+        match self {
+            Self::AcceptsTheHomeFolder => Some(0),
+            Self::SelectsNoThread => Some(1),
+            Self::CompletesImports => Some(2),
+            Self::AcceptsShortIds => Some(3),
+            Self::EmptiesPresets => Some(4),
+            _ => None,
+        }
+    }
+
     /// The arguments that are really passed.
     pub(super) fn arguments(self, line: &CommandLine) -> Vec<String> {
         let mut arguments = line.arguments.clone();

@@ -32,11 +32,15 @@ impl Target {
 impl World {
     pub(super) fn step(&mut self) -> Result<(), StepError> {
         // Controls need the rare steps more often.
+        if self.mistake.and_then(super::mistake::ProgramFault::edge).is_some() && self.rng.once_in(3) {
+            return self.edge();
+        }
         let rare = self.mistake.is_some() && self.rng.once_in(3);
         let chosen = if rare { 86 + self.rng.below(13) } else { self.rng.below(100) };
         match chosen {
             0..14 => self.edit_by_hand(),
-            14..32 => self.exec(),
+            14..30 => self.exec(),
+            30..32 | 98 => self.edge(),
             32..38 => self.talk(),
             38..64 => self.random_move(),
             64..70 => self.worktree(),
@@ -49,7 +53,6 @@ impl World {
             94..96 => self.special_bits(),
             96 => self.header_key(),
             97 => self.wrong_clock(),
-            98 => self.edge(),
             _ => self.maintenance(),
         }
     }

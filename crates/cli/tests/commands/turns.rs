@@ -50,7 +50,7 @@ fn the_changes_of_a_turn_leave_out_edits_by_hand() {
         let changes = if arguments[0] == "show" { &answer["changes"] } else { &answer };
         let paths = changes["files"].as_array().expect("files").iter().map(|file| file["path"].as_str());
         assert_eq!(paths.collect::<Vec<_>>(), [Some("b.txt"), Some("c.txt")], "{arguments:?}");
-        assert_eq!(changes["outside_turn"], serde_json::json!(["mine.txt"]), "{arguments:?}");
+        assert_eq!(changes["outside_turn"], serde_json::json!([{"path": "mine.txt"}]), "{arguments:?}");
     }
     assert_eq!(sandbox.done(&["diff", "turn:4", "--name-only"]), "b.txt\nc.txt\n");
     let output = sandbox.run(&["diff", "turn:4"]);
