@@ -108,9 +108,10 @@ impl World {
     fn forged_export(&mut self) -> Result<(), StepError> {
         let thread = self.some_thread();
         let name = format!("../../export-{}", self.number());
-        let line = CommandLine::new(&thread.project, &["export", "-o", &name, "-t", &thread.title]);
-        if !self.run(&line)?.succeeded() {
-            return Ok(());
+        let line = CommandLine::new(&thread.project, &["export", &thread.title, "-o", &name]);
+        let ran = self.run(&line)?;
+        if !ran.succeeded() {
+            return Err(StepError::Broken(format!("no export of {}: {}", thread.title, ran.output.errors)));
         }
         let path = self.folder(&thread.project).join(&name);
         let text = std::fs::read_to_string(&path)?;
