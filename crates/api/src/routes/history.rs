@@ -242,7 +242,7 @@ pub(crate) struct MoveAnswer {
     preview: Option<Preview>,
     /// The result for each path; null if no files are recorded or only the conversation moved.
     files: Option<FileReport>,
-    /// The turns whose prompts were undone (newest first) or redone (oldest first); empty in a preview.
+    /// The turns whose prompts were undone (newest first) or redone (oldest first); `preview.turns` in a preview.
     turns: Vec<TurnName>,
 }
 

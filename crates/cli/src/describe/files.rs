@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use retake_model::operation::OperationKind;
 use retake_timeline::{FileReport, Outcome, PathReport, Preview, RecoveredMove, WorktreePreview};
 
 use crate::context::Context;
@@ -68,6 +69,19 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
 /// Writes a preview of the file changes, and the changes that would be recorded first.
 pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Preview) -> io::Result<()> {
     let muted = context.styles.muted;
+    let verb = match preview.kind {
+        Some(OperationKind::Undone { .. }) => "Would undo",
+        Some(OperationKind::Redone { .. }) => "Would redo",
+        // A jump can both undo and redo.
+        _ => "Would pass",
+    };
+    for turn in preview.turns.iter().take(MAX_SHOWN) {
+        let (title, name) = (context.styles.title, turn.to_string());
+        writeln!(out, "{verb} {title}{}{title:#}", sanitize(&name, LineBreaks::Fold))?;
+    }
+    if let more @ 1.. = preview.turns.len().saturating_sub(MAX_SHOWN) {
+        writeln!(out, "{muted}… and {}{muted:#}", counted(more as u64, "more turn", "more turns"))?;
+    }
     let changed: Vec<&PathReport> = preview.unrecorded.iter().filter(|path| !is_plain_folder(path)).collect();
     if !changed.is_empty() {
         let count = counted(changed.len() as u64, "change", "changes");

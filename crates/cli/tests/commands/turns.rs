@@ -111,6 +111,47 @@ fn an_undo_names_the_prompts_that_it_takes_back() {
 }
 
 #[test]
+fn a_preview_names_the_prompts_first() {
+    let sandbox = project();
+    let check = |arguments: &[&str], verb: &str, expected: &[(u64, &str)]| {
+        let arguments = [arguments, &["--dry-run"]].concat();
+        let text = sandbox.done(&arguments);
+        let lines: Vec<String> =
+            expected.iter().map(|(number, prompt)| format!("{verb} turn {number} \"{prompt}\"\n")).collect();
+        assert!(text.starts_with(&lines.concat()), "{arguments:?}: {text}");
+        let count = text.lines().filter(|line| line.starts_with("Would ")).count();
+        assert!(count <= expected.len() + 1, "{arguments:?}: {text}");
+        let turns = sandbox.json(&arguments)["preview"]["turns"].clone();
+        let found: Vec<_> = turns
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|turn| (turn["number"].as_u64().expect("a number"), turn["prompt"].as_str().expect("text")))
+            .collect();
+        assert_eq!(found, expected, "{arguments:?}");
+    };
+    let (one, two, three) =
+        ((1, "create a.txt with one"), (2, "create b.txt with two"), (3, "create a.txt with three"));
+    // An edit by hand would be recorded first.
+    sandbox.write("mine.txt", "by hand");
+    check(&["undo"], "Would undo", &[three]);
+    check(&["undo", "--to", "turn:1"], "Would undo", &[three, two]);
+    check(&["undo", "3", "--conversation"], "Would undo", &[three, two, one]);
+    check(&["undo", "--files"], "", &[]);
+    check(&["jump", "turn:2"], "Would pass", &[three]);
+    sandbox.done(&["undo", "2"]);
+    check(&["undo"], "Would undo", &[one]);
+    check(&["redo"], "Would redo", &[two]);
+    check(&["redo", "2"], "Would redo", &[two, three]);
+    sandbox.done(&["redo", "2"]);
+    check(&["take", "branch"], "", &[]);
+    // Another take has its own numbers.
+    sandbox.done(&["take", "branch", "--name", "second"]);
+    sandbox.done(&["run", "say hi"]);
+    check(&["undo"], "Would undo", &[(4, "say hi")]);
+}
+
+#[test]
 fn any_version_is_read_without_going_there() {
     let sandbox = project();
     sandbox.done(&["run", "--approve", "all", "create sub/c.txt with four"]);

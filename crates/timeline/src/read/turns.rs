@@ -185,6 +185,42 @@ impl<'reader> HistoryReader<'reader> {
     }
 }
 
+impl HistoryReader<'_> {
+    /// The turns whose prompts a move along a route would take back or bring back, before the move.
+    pub(crate) fn turns_on_route(&self, route: &[RouteStep]) -> Result<Vec<TurnName>, ReadError> {
+        let queries = self.reader.queries();
+        let number = self.reader.thread(self.thread)?.number;
+        let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
+        // The takes on the route, with the number of turns that each has at this point of it.
+        let mut takes: Vec<(Turns<'_>, u64)> = Vec::new();
+        for step in route {
+            // Edits that the request would record first are not in the log yet.
+            let Some(found) = queries.operation(number, step.version())? else { continue };
+            let operation = found.operation;
+            let back = matches!(step, RouteStep::Back(_));
+            let starts =
+                matches!(operation.kind, OperationKind::TurnAdvanced { step: TurnStep::Started { .. }, .. });
+            if !starts || !seen.insert(operation.turn) {
+                continue;
+            }
+            let Some(take) = operation.kind.take().or(operation.kind.created_take()) else { continue };
+            let known = takes.iter().position(|(turns, _)| turns.take == take);
+            let index = known.unwrap_or(takes.len());
+            if known.is_none() {
+                // As of the operation itself: the turn is the last one there, and the take exists, even if it was undone.
+                let turns = self.in_take(Some(take)).turns_at(operation.version)?;
+                let count = if back { turns.count() } else { turns.count().saturating_sub(1) };
+                takes.push((turns, count));
+            }
+            let (turns, count) = &mut takes[index];
+            let position = if back { *count } else { *count + 1 };
+            *count = if back { position.saturating_sub(1) } else { position };
+            names.push(TurnName { number: position, prompt: turns.prompt(&operation)? });
+        }
+        Ok(names)
+    }
+}
+
 impl Turns<'_> {
     /// Number of turns.
     pub fn count(&self) -> u64 {
@@ -265,11 +301,15 @@ impl Turns<'_> {
     /// The number and prompt of a turn that exists.
     pub(crate) fn name(&self, number: u64) -> Result<TurnName, ReadError> {
         let started = self.operation(self.span(number).started)?;
-        let prompt = match self.added(&started)?.last() {
+        Ok(TurnName { number, prompt: self.prompt(&started)? })
+    }
+
+    /// The beginning of the prompt that an operation added.
+    fn prompt(&self, started: &Operation) -> Result<String, ReadError> {
+        Ok(match self.added(started)?.last() {
             Some((_, Some(entry))) => preview(&entry.text()),
             _ => String::new(),
-        };
-        Ok(TurnName { number, prompt })
+        })
     }
 
     fn span(&self, number: u64) -> &TurnSpan {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use retake_model::content::{ContentId, Kind};
+use retake_model::history::RouteStep;
 use retake_model::id::TurnId;
 use retake_model::object::{MemoryObjects, ObjectError, Objects, load};
 use retake_model::operation::{OperationKind, Version};
@@ -36,7 +37,7 @@ use crate::files::listing::{FilePiece, node_at, piece_of};
 use crate::write::change::{Composer, Head, change};
 use crate::write::moves::view_of;
 use crate::write::promote::promote_in;
-use crate::{Caller, Goal};
+use crate::{Caller, Goal, TurnName};
 
 /// How often to start again because content was erased in the meantime.
 const TRIES: u32 = 8;
@@ -70,6 +71,8 @@ pub struct Preview {
     /// Files emptied by a power cut, with their outcomes, before this preview.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub emptied: Vec<PathReport>,
+    /// The turns whose prompts an undo would take back (newest first), or a redo would bring back (oldest first).
+    pub turns: Vec<TurnName>,
     /// The changes of files.
     #[serde(skip)]
     pub files: Option<FileReport>,
@@ -84,6 +87,8 @@ struct PreviewData {
     shared: Vec<RootPath>,
     steps: Option<FileSteps>,
     files_unknown: bool,
+    /// The changes that the conversation would pass.
+    route: Vec<RouteStep>,
 }
 
 impl PlannedRequest {
@@ -112,7 +117,7 @@ impl PlannedRequest {
         let (order, folder) = (self.clone(), observed.clone());
         let preview_data =
             self.timeline.store.dry_run(move |writing| order.build_preview_in(writing, folder.as_ref()))?;
-        let PreviewData { version, mut kind, entries, unrecorded, shared, steps, files_unknown } =
+        let PreviewData { version, mut kind, entries, unrecorded, shared, steps, files_unknown, route } =
             preview_data;
         let mut files = None;
         if let (Some((working_copy, observed, _)), Some(steps)) = (&observed, steps) {
@@ -153,6 +158,7 @@ impl PlannedRequest {
         let basis = Basis { version, snapshot: observed.as_ref().map(|(_, observed, _)| observed.id) };
         let folder = self.working_copy.as_ref().map(|working_copy| path_to_text(working_copy.path()));
         let (entries_before, entries_after) = entries;
+        let turns = self.timeline.read()?.history(self.thread).turns_on_route(&route)?;
         let preview = Preview {
             version,
             kind,
@@ -164,6 +170,7 @@ impl PlannedRequest {
             worktree,
             recovered: Vec::new(),
             emptied: Vec::new(),
+            turns,
             files,
         };
         Ok((basis, preview))
@@ -218,6 +225,7 @@ impl PlannedRequest {
                 shared,
                 steps: None,
                 files_unknown,
+                route: Vec::new(),
             });
         }
         let (pending_operation, steps) = match folder {
@@ -228,9 +236,24 @@ impl PlannedRequest {
             }
             _ => (self.conversation_only(writing)?, None),
         };
+        let route = match &pending_operation {
+            PendingOperation::Move { way, .. } if self.options.scope != Scope::Files => {
+                way.cursor.route().to_vec()
+            }
+            _ => Vec::new(),
+        };
         let at = self.head(writing, None)?;
         let (kind, after) = self.outcome(writing, &at, pending_operation, before)?;
-        Ok(PreviewData { version, kind, entries: (before, after), unrecorded, shared, steps, files_unknown })
+        Ok(PreviewData {
+            version,
+            kind,
+            entries: (before, after),
+            unrecorded,
+            shared,
+            steps,
+            files_unknown,
+            route,
+        })
     }
 
     fn head(&self, writing: &WriteTransaction<'_>, expected: Option<Version>) -> Result<Head, FileError> {
