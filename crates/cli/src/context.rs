@@ -4,6 +4,7 @@ mod changes;
 mod output;
 mod recovery;
 mod targets;
+mod terminal;
 
 use std::cell::{Cell, OnceCell};
 use std::io::{self, Write};
@@ -23,6 +24,7 @@ use crate::ui::style::{Styles, stderr};
 use crate::ui::time::relative;
 
 pub(crate) use targets::ResolvedTarget;
+use terminal::Terminal;
 
 /// Whether a watcher runs. A chat opens a context after each command; one watcher is enough.
 static WATCHED: AtomicBool = AtomicBool::new(false);
@@ -40,6 +42,7 @@ pub(crate) struct Context {
     project: OnceCell<Project>,
     project_or_create: OnceCell<Project>,
     worktree: OnceCell<Option<Worktree>>,
+    terminal: OnceCell<Option<Terminal>>,
 }
 
 impl Context {
@@ -75,6 +78,7 @@ impl Context {
             project: OnceCell::new(),
             project_or_create: OnceCell::new(),
             worktree: OnceCell::new(),
+            terminal: OnceCell::new(),
             general,
         })
     }
@@ -133,7 +137,7 @@ impl Context {
         }
         let project = match self.worktree_project()? {
             Some(project) => project,
-            None => self.timeline()?.project_if_known(&self.directory)?,
+            None => self.with_thread_of_terminal(self.timeline()?.project_if_known(&self.directory)?)?,
         };
         self.report_noticed(&project.folder_change)?;
         Ok(self.project.get_or_init(|| project))
@@ -146,7 +150,7 @@ impl Context {
         }
         let project = match self.worktree_project()? {
             Some(project) => project,
-            None => self.timeline()?.project(&self.directory)?,
+            None => self.with_thread_of_terminal(self.timeline()?.project(&self.directory)?)?,
         };
         if self.project.get().is_none() {
             self.report_noticed(&project.folder_change)?;

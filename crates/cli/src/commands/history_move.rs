@@ -95,7 +95,7 @@ impl Steps {
         let is_back =
             || Ok::<_, Failure>(context.timeline()?.read()?.thread(thread)?.summary.deleted.is_none());
         if deleted.is_some() && is_back()? {
-            context.timeline()?.work_on(thread, context.caller(thread, None)?)?;
+            context.switch_thread(thread, context.caller(thread, None)?)?;
         }
         if made < asked {
             let (made, asked) = (counted(made, "step", "steps"), bytes::count(asked));

@@ -58,7 +58,7 @@ impl Arguments {
         // A deleted thread cannot be the current one; the note below reports this.
         let current = self.switch && row.summary.deleted.is_none();
         if current {
-            timeline.work_on(imported.thread, context.caller(imported.thread, None)?)?;
+            context.switch_thread(imported.thread, context.caller(imported.thread, None)?)?;
         }
         let answer = Answer { imported, current };
         context.report(&answer, |out, styles| {

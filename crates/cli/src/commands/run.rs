@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use retake_agent::{TurnRequest, check_start_commit};
+use retake_model::agent::TurnEnd;
 use retake_model::command::{Prompt, check_prompt};
 use retake_model::entry::{EntryVersion, attachment_media_of, default_role, preview};
 use retake_model::settings::Settings;
@@ -103,6 +104,10 @@ impl Arguments {
         let outcome = context.run_watched((thread, Some(take)), |cancel, observer| {
             runtime.run(thread, take, beginning, cancel, observer)
         })?;
+        // A stopped turn ends at once, even if nobody reads what it writes.
+        if !matches!(outcome.how, TurnEnd::Interrupted | TurnEnd::ShutDown) {
+            context.report_place(thread, outcome.take)?;
+        }
         Ok(exit(&outcome))
     }
 }
@@ -266,6 +271,7 @@ pub(super) fn new_thread(context: &Context, title: &str) -> Result<ChangeOutcome
             Err(CreateError::Change(ChangeError::TitleTaken(_))) => number += 1,
             other => {
                 let done = other?;
+                context.use_in_terminal(done.thread)?;
                 // A new folder becomes a project.
                 context.project_or_create()?;
                 return Ok(done);

@@ -33,6 +33,7 @@ mod shortcuts;
 mod signals;
 mod sync;
 mod terminal;
+mod terminals;
 mod tools;
 mod turns;
 

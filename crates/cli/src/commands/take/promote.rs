@@ -68,7 +68,8 @@ impl Arguments {
                 MoveResult::Previewed(preview) => return context.report_preview(preview),
             };
         if self.switch {
-            timeline.work_on(promoted.promoted.thread, context.caller(promoted.promoted.thread, None)?)?;
+            context
+                .switch_thread(promoted.promoted.thread, context.caller(promoted.promoted.thread, None)?)?;
         }
         let title = promoted.promoted.summary.title.clone();
         let answer = Answer { promoted, title, switched: self.switch };

@@ -35,6 +35,7 @@ impl Arguments {
             current: true,
         };
         let done = context.timeline()?.create_thread_in(project, new, context.caller_here(None)?)?;
+        context.use_in_terminal(done.thread)?;
         context.report(&done, |out, styles| {
             let (id, title) = (styles.id, sanitize(&done.summary.title, LineBreaks::Fold));
             writeln!(

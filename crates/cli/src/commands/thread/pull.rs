@@ -51,7 +51,7 @@ impl Arguments {
             return Err(Failure::new(Code::Conflict, format!("the thread was not changed: {reason}")));
         }
         let timeline = context.timeline()?;
-        timeline.work_on(found.thread, Caller::human())?;
+        context.switch_thread(found.thread, Caller::human())?;
         let answer = Answer {
             thread: found.thread,
             title: timeline.read()?.thread(found.thread)?.summary.title,

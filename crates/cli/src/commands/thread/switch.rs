@@ -42,7 +42,7 @@ impl Arguments {
         if let Some(take) = found.take.map(|take| take.summary.id) {
             context.change_takes(thread, Command::Switch { take }, None, FileFlags::default())?;
         }
-        timeline.work_on(thread, context.caller(thread, None)?)?;
+        context.switch_thread(thread, context.caller(thread, None)?)?;
         let summary = timeline.read()?.thread(thread)?.summary;
         let project = timeline.read()?.queries().project(found.thread.home)?;
         let elsewhere = project.filter(|project| project.id != here).map(|project| project.path);
