@@ -36,6 +36,7 @@ mod terminal;
 mod terminals;
 mod tools;
 mod turns;
+mod typescript_client;
 
 mod support {
     //! The real program in a sandbox; the studio's tests use the same.

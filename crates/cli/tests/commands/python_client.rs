@@ -41,3 +41,36 @@ fn the_python_client_works_with_this_server() {
         assert!(folder.join(file).is_file(), "{file} is part of the package");
     }
 }
+
+#[test]
+fn the_python_package_builds_by_itself() {
+    let sandbox = Sandbox::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let copy = sandbox.project().with_file_name("repository");
+    for folder in ["scripts", "clients/python"] {
+        std::fs::create_dir_all(copy.join(folder)).expect("our folder");
+    }
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(root.join("clients/python"))
+        .arg(copy.join("clients"))
+        .status()
+        .is_ok_and(|status| status.success());
+    assert!(
+        copied
+            && std::fs::copy(root.join("scripts/python-client"), copy.join("scripts/python-client")).is_ok()
+    );
+    let output = Command::new("python3")
+        .args(["-B", "-c", "import build_backend; build_backend.generate()"])
+        .current_dir(copy.join("clients/python"))
+        .env("RETAKE_PROGRAM", env!("CARGO_BIN_EXE_retake"))
+        .output()
+        .expect("./check installs Python");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let module = copy.join("clients/python/src/retake_client/api.py");
+    let module = std::fs::read_to_string(module).expect("it was generated");
+    assert!(
+        module.contains("class Api(Transport)") && module.contains("def get_thread_compare("),
+        "no methods"
+    );
+}
