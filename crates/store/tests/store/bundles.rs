@@ -256,11 +256,11 @@ fn a_damaged_page_of_the_log_concerns_only_its_own_operations() {
     let store = folder.open();
     let grown = grow(&store);
     let (harmed, other) = (grown.threads[0], grown.threads[1]);
-    let texts: Vec<String> = (0..20).map(|number| format!("{number} and so on, ").repeat(200)).collect();
-    // Neighbours share a page.
-    for thread in [harmed, other] {
-        for text in &texts {
-            publish(&store, thread, say(active(&store, thread), "User", text));
+    // Neighbours share a page, and equal texts are stored once.
+    for (name, thread, count) in [("before", other, 20), ("harmed", harmed, 20), ("after", other, 5)] {
+        for number in 0..count {
+            let text = format!("{name} {number} and so on, ").repeat(200);
+            publish(&store, thread, say(active(&store, thread), "User", &text));
         }
     }
     let page = {
@@ -276,15 +276,17 @@ fn a_damaged_page_of_the_log_concerns_only_its_own_operations() {
     let mut bytes = std::fs::read(folder.database()).expect("a file");
     bytes[page * PAGE..(page + 1) * PAGE].fill(0x5a);
     std::fs::write(folder.database(), bytes).expect("write succeeds");
+    let gathered = -count(&folder, "SELECT min(first) FROM object_recent");
+    assert!(
+        count(&folder, "SELECT max(sequence) FROM operation") - gathered > 15,
+        "its names are in the log alone"
+    );
     let store = folder.open();
     let before = entries(&store, other);
-    assert_eq!(before.len(), entries(&store, other).len());
-    for number in 0..100 {
-        publish(&store, other, say(active(&store, other), "User", &format!("after the damage {number}")));
-    }
-    assert_eq!(entries(&store, other).len(), before.len() + 100);
+    assert!(before.len() >= 25);
     assert!(!verify(&store).is_clean());
     store.repair(&mut |_| {}, later()).expect("a repair");
     assert_clean(&store);
-    assert_eq!(entries(&store, other).len(), before.len() + 100);
+    assert_eq!(entries(&store, other), before);
+    publish(&store, other, say(active(&store, other), "User", "after the repair"));
 }
