@@ -104,9 +104,7 @@ fn source_of(path: &str, argument: &Arg) -> Option<Source> {
         (_, "REVISION" | "VERSION|NAME") => Source::Revisions,
         (_, "VERSION") if matches!(id, "at" | "to" | "of") => Source::Revisions,
         (_, "MODEL") => Source::Models,
-        (_, "PROVIDER") | ("run" | "chat" | "retry" | "resume" | "compress", "NAME") if id == "provider" => {
-            Source::Providers
-        }
+        (_, "PROVIDER" | "NAME") if id == "provider" => Source::Providers,
         ("settings get" | "settings set" | "settings unset", "NAME") => Source::Settings,
         (_, "KEY") if path.starts_with("config") => Source::Configuration,
         _ => return None,
