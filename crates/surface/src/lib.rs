@@ -19,4 +19,4 @@ pub use choice::{Approve, Choice, ExportFormat};
 pub use code::Code;
 pub use errors::named_folder;
 pub use failure::Failure;
-pub use remotes::{forget_credentials, open_remote, store_credentials};
+pub use remotes::{forget_credentials, log_in, needs_login, open_remote, store_credentials};

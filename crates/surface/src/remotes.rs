@@ -16,6 +16,19 @@ pub fn open_remote(config: &RemoteConfig, place: OpenMode) -> Result<Box<dyn Rem
     Ok(connect(config, &credentials(config)?, place).map_err(RoundError::from)?)
 }
 
+/// Whether a remote needs a login before it can be opened: a hub of which this machine has no token.
+pub fn needs_login(config: &RemoteConfig) -> Result<bool, Failure> {
+    let address: Address = config.url.parse().map_err(ConfigError::from)?;
+    Ok(matches!(address, Address::Hub(_)) && credentials(config)?.secret.is_none())
+}
+
+/// Stores the token of a hub, which must accept it.
+pub fn log_in(config: &RemoteConfig, token: &str) -> Result<(), Failure> {
+    let with_token = Credentials { secret: Some(token.to_owned()), access_key: None };
+    connect(config, &with_token, OpenMode::Existing).map_err(RoundError::from)?;
+    store_credentials(&config.name, token)
+}
+
 fn credentials(config: &RemoteConfig) -> Result<Credentials, Failure> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let address: Address = config.url.parse().map_err(ConfigError::from)?;

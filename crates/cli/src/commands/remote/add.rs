@@ -1,7 +1,7 @@
 //! `retake remote add`
 
 use clap::Args;
-use retake_surface::{open_remote, store_credentials};
+use retake_surface::{needs_login, open_remote, store_credentials};
 use retake_sync::config::{RemoteConfig, Remotes};
 use retake_sync::remote::OpenMode;
 
@@ -18,9 +18,11 @@ Examples:
   retake remote add home file:///media/disk/threads
   retake remote add home file:///media/disk/threads --manual
   retake remote add bucket s3://my-threads/retake --endpoint https://s3.example.org
+  retake remote add hub https://hub.example.org --manual
 
 A folder can be on a disk, a network file system, or in a folder that another program mirrors. An empty or missing folder \
-becomes a remote. A bucket must exist; its server must support If-None-Match, which is tried.")]
+becomes a remote. A bucket must exist; its server must support If-None-Match, which is tried. A hub needs \
+`retake remote login` afterwards, if RETAKE_HUB_TOKEN is not set.")]
 pub(crate) struct Arguments {
     /// Name of the remote on this machine.
     name: String,
@@ -58,13 +60,25 @@ impl Arguments {
             let secret = read_secret(&format!("Secret key of {}: ", config.name))?;
             store_credentials(&config.name, &format!("{access_key}:{secret}"))?;
         }
-        // A remote that cannot be used is not added.
-        open_remote(&config, OpenMode::Create)?;
+        // A remote that cannot be used is not added. A hub answers only those who are logged in, and `remote login` needs the
+        // remote, so that a hub is tried by its login.
+        let needs_login = needs_login(&config)?;
+        if !needs_login {
+            open_remote(&config, OpenMode::Create)?;
+        }
         remotes.add(config.clone())?;
         context.report(&config, |out, _| {
             let (name, url) =
                 (sanitize(&config.name, LineBreaks::Fold), sanitize(&config.url, LineBreaks::Fold));
-            writeln!(out, "Added remote {name}: {url}. `retake sync` sends all threads that are not private.")
+            let login = if needs_login {
+                format!(" This machine is not logged in to it: `retake remote login {name}` does that. Then")
+            } else {
+                String::new()
+            };
+            writeln!(
+                out,
+                "Added remote {name}: {url}.{login} `retake sync` sends all threads that are not private."
+            )
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `retake remote login`
 
 use clap::Args;
-use retake_surface::store_credentials;
+use retake_surface::{log_in, store_credentials};
 use retake_sync::config::Address;
 
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::remotes::read_secret;
 use crate::ui::sanitize::{LineBreaks, sanitize};
 
 /// Store the credentials of a bucket or a hub, as `retake keys` stores keys. The secret is read from a prompt that shows
-/// nothing, or from standard input.
+/// nothing, or from standard input. A token that the hub refuses is not stored.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -45,11 +45,10 @@ impl Arguments {
         };
         let name = sanitize(&config.name, LineBreaks::Fold).into_owned();
         let text = read_secret(&format!("{question} of {name}: "))?;
-        let secret = match self.access_key {
-            Some(key) => format!("{key}:{text}"),
-            None => text,
-        };
-        store_credentials(&config.name, &secret)?;
+        match self.access_key {
+            Some(key) => store_credentials(&config.name, &format!("{key}:{text}"))?,
+            None => log_in(&config, &text)?,
+        }
         context.report(&config, |out, _| writeln!(out, "Stored the credentials of {name}."))
     }
 }

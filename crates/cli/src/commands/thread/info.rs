@@ -108,7 +108,7 @@ fn on_a_hub(thread: &ThreadSummary) -> String {
     }
     let support = if thread.shared_with_support { " and support" } else { "" };
     let visibility = format!("{:?}", thread.visibility).to_lowercase();
-    format!("{visibility}{support} (no hub exists yet; nothing is sent)")
+    format!("{visibility}{support} (not used yet: on a hub, whoever reads the space reads the thread)")
 }
 
 /// The recorded environment of the last operation.
