@@ -14,7 +14,9 @@ mod world;
 
 mod browser;
 mod compare_versions;
+mod compared_takes;
 mod concurrent_turns;
+mod context_size;
 mod drafts;
 mod entries;
 mod events;
