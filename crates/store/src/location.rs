@@ -23,10 +23,6 @@ pub(crate) fn database(folder: &Path) -> PathBuf {
     folder.join("retake.db")
 }
 
-pub(crate) fn write_ahead_log(folder: &Path) -> PathBuf {
-    folder.join("retake.db-wal")
-}
-
 pub(crate) fn search(folder: &Path) -> PathBuf {
     folder.join("search.db")
 }

@@ -8,5 +8,4 @@ pub(crate) mod queries;
 pub(crate) mod read_transaction;
 pub(crate) mod replace;
 pub(crate) mod tail;
-pub(crate) mod wal_sync;
 pub(crate) mod writer;

@@ -11,21 +11,18 @@
 //! Polling is cheap: on a dedicated connection, SQLite's `data_version` shows whether anything was committed,
 //! and only then does the log need to be read.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
 use crate::location::database;
 use crate::log::queries::Queries;
-use crate::log::wal_sync::sync_log;
 use crate::objects::cache::Cache;
 use crate::open::connect;
 use crate::{LogRow, Store, StoreError};
 
 /// A cursor that follows the log.
 pub struct Tail {
-    folder: PathBuf,
     connection: Connection,
     cache: Arc<Cache>,
     /// SQLite's `data_version` at the last read, and the last sequence number at that time.
@@ -36,7 +33,7 @@ impl Store {
     /// Starts to follow the log.
     pub fn tail(&self) -> Result<Tail, StoreError> {
         let connection = connect(&database(&self.folder))?;
-        Ok(Tail { folder: self.folder.clone(), connection, cache: Arc::clone(&self.cache), seen: None })
+        Ok(Tail { connection, cache: Arc::clone(&self.cache), seen: None })
     }
 }
 
@@ -69,9 +66,6 @@ impl Tail {
         let transaction = self.connection.unchecked_transaction()?;
         let found = Queries::begin(&transaction, &self.cache).operations_since(sequence, limit)?;
         transaction.commit()?;
-        // A writer may still wait for the disk. A follower that remembers a sequence number must never see another
-        // operation with it.
-        sync_log(&self.folder)?;
         Ok(found)
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   caller A ──┐                 ┌──────────── job A ─┐
-//!   caller B ──┼──► queue ──► BEGIN ─ savepoint: job B ─ COMMIT ──► sync ──► answers to A, B, C
-//!   caller C ──┘                 └─ savepoint: job C ─┘        └──► the next batch, of any process
+//!   caller B ──┼──► queue ──► BEGIN ─ savepoint: job B ─ COMMIT (one sync) ──► answers to A, B, C
+//!   caller C ──┘                 └─ savepoint: job C ─┘
 //! ```
 //!
 //! There is no writer thread, since waking one takes as long as many jobs do. The first caller is the leader:
-//! it runs its own job and all jobs queued by then, commits, makes the first caller that has queued since the next
-//! leader, waits until the commit is on disk (`wal_sync`), and sends the results.
+//! it runs its own job and all jobs queued by then, commits, sends the results, and makes the first caller
+//! that has queued since the next leader.
 //!
 //! A failed job is rolled back to its savepoint (the first job: with the whole transaction) without affecting
 //! the others. If the commit fails, no job took effect, and each caller gets the error. A job that panics is
@@ -23,7 +23,7 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,6 @@ use rusqlite::{Connection, ErrorCode};
 use crate::location::database;
 use crate::log::high_water_mark;
 use crate::log::queries::Queries;
-use crate::log::wal_sync::{Commit, WalFile, WalSync};
 use crate::objects::cache::Cache;
 use crate::open::{Locked, connect};
 use crate::schema::check_version;
@@ -113,25 +112,9 @@ pub(crate) struct Writer {
     poisoned: AtomicBool,
     queue: Mutex<Queue>,
     /// Opened by the first leader; only the leader uses it.
-    connection: Mutex<Option<WriterConnection>>,
-    sync: WalSync,
+    connection: Mutex<Option<Connection>>,
     /// The schema version when the store was opened.
     schema: i64,
-}
-
-/// A connection whose commits do not wait for the disk, and the log that is synced after them.
-struct WriterConnection {
-    connection: Connection,
-    /// Opened in the first transaction. The file stays the same while the connection is open.
-    wal: Option<WalFile>,
-}
-
-impl WriterConnection {
-    fn open(folder: &Path) -> Result<Self, StoreError> {
-        let connection = connect(&database(folder))?;
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        Ok(Self { connection, wal: None })
-    }
 }
 
 #[derive(Default)]
@@ -208,7 +191,6 @@ impl Writer {
             poisoned: AtomicBool::new(false),
             queue: Mutex::default(),
             connection: Mutex::default(),
-            sync: WalSync::default(),
             schema,
         }
     }
@@ -259,7 +241,7 @@ impl Writer {
         }
     }
 
-    /// Runs the queued jobs in one transaction, signals the next leader, and sends the results once they are durable.
+    /// Runs the queued jobs in one transaction, sends their results, and signals the next leader.
     fn lead(&self) {
         let mut jobs = Vec::new();
         // A panic outside the jobs rolls back the transaction; the writer must survive it.
@@ -272,59 +254,30 @@ impl Writer {
                 None => queue.has_leader = false,
             }
         }
-        // The next leader works while this one waits for the disk.
-        let committed =
-            committed.and_then(|commit| commit.map_or(Ok(()), |commit| self.make_durable(&commit)));
         for job in jobs {
             job.finish(committed.as_ref().copied().map_err(duplicate_error));
         }
     }
 
-    /// Waits until a commit is on disk.
-    fn make_durable(&self, commit: &Commit) -> Result<(), StoreError> {
-        let synced = self.sync.wait_for(commit, || self.check_usable(), || self.refuse_all());
-        if matches!(synced, Err(StoreError::OutcomeUnknown)) {
-            self.rescue_log();
-        }
-        synced?;
-        high_water_mark::advance(&self.lock, commit.sequence);
-        Ok(())
-    }
-
-    /// After a failed sync, copies the log into the database while the system still has its pages in memory: other
-    /// processes see the commit already. This process refuses further writes in any case.
-    fn rescue_log(&self) {
-        // The threads of this process share the lock on the file, so this one comes first.
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(_guard) = Locked::new(&self.lock, &self.folder) else { return };
-        if let Some(WriterConnection { connection, .. }) = &*connection {
-            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        }
-    }
-
-    /// Runs the first job, and all jobs queued behind it, in one transaction. Returns what is to be synced.
-    fn transact(&self, jobs: &mut Vec<Box<dyn Job>>) -> Result<Option<Commit>, StoreError> {
+    /// Runs the first job, and all jobs queued behind it, in one transaction.
+    fn transact(&self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
         // Take a job before anything can fail: each leader must answer at least one caller.
         jobs.extend(self.next());
-        let Some(first) = jobs.first_mut() else { return Ok(None) };
+        let Some(first) = jobs.first_mut() else { return Ok(()) };
         self.check_usable()?;
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let _guard = Locked::new(&self.lock, &self.folder)?;
-        let WriterConnection { connection, wal } = match &mut *connection {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match &mut *connection {
             Some(connection) => connection,
-            none => none.insert(WriterConnection::open(&self.folder)?),
+            none => none.insert(connect(&database(&self.folder))?),
         };
         let transaction = Transaction::begin(connection)?;
         check_version(&transaction, self.schema)?;
-        let wal = match wal {
-            Some(wal) => wal,
-            none => none.insert(WalFile::open(&self.folder)?),
-        };
         let queries = Queries::begin(&transaction, &self.cache);
         let read_point = queries.read_point();
         // The first job needs no savepoint: if it fails, rolling back the transaction is cheaper.
         if !first.run(&WriteTransaction::new(queries)) {
-            return transaction.roll_back().map(|()| None);
+            return transaction.roll_back();
         }
         while jobs.len() < MAX_BATCH
             && let Some(mut job) = self.next()
@@ -340,7 +293,8 @@ impl Writer {
         }
         let sequence = Queries::at(&transaction, &self.cache, read_point).last_sequence()?;
         transaction.commit().map_err(|error| self.commit_failed(error))?;
-        Ok(Some(self.sync.committed(wal, sequence)))
+        high_water_mark::advance(&self.lock, sequence);
+        Ok(())
     }
 
     /// The highest known sequence number of the log.
