@@ -3,6 +3,9 @@
 //! Write transactions take turns in the process, and a commit is on disk before it is acknowledged (WAL, full sync).
 //! Deleted rows are overwritten, so that a redacted text does not survive in free pages.
 
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -27,6 +30,7 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens or creates the database.
     pub fn open(path: &Path) -> Result<Self, DatabaseError> {
+        create(path)?;
         let mut writer = connect(path)?;
         writer.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
         writer.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
@@ -40,6 +44,17 @@ impl Sqlite {
     fn reader(&self) -> Result<rusqlite::Connection, DatabaseError> {
         let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(|| connect(&self.path), Ok)
+    }
+}
+
+/// Creates a file that only its account reads; SQLite gives its other files the same mode. An existing file is not opened:
+/// closing it would release the locks of other connections of this process.
+fn create(path: &Path) -> Result<(), DatabaseError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(DatabaseError::Unavailable(format!("{}: {error}", path.display())))
+        }
+        _ => Ok(()),
     }
 }
 
