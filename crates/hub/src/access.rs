@@ -243,7 +243,8 @@ fn support(
         SELECT '', '', '', CAST(0 AS BIGINT), CAST(0 AS BIGINT), s.kind, 'reader',
                t.number, t.version, t.head, t.owner, t.summary_hash, t.redacted, t.purged
         FROM support_grant g JOIN space s ON s.id = g.space JOIN thread t ON t.space = g.space AND t.id = g.thread
-        WHERE g.space = $1 AND g.thread = $2 AND g.until > $3 AND t.purged IS NULL";
+        JOIN member m ON m.space = g.space AND m.account = g.account JOIN account a ON a.id = g.account
+        WHERE g.space = $1 AND g.thread = $2 AND g.until > $3 AND t.purged IS NULL AND a.disabled IS NULL";
     let row = connection.row(sql, values![space, id.to_string(), now])?.ok_or_else(HubError::not_found)?;
     let space = authorize(caller, &row, space, Role::Reader)?;
     let state = state(&row)?.ok_or_else(HubError::not_found)?;

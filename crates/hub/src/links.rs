@@ -46,6 +46,13 @@ pub fn create(
     if valid >= MOST_LINKS {
         return Err(HubError::new(ProblemCode::TooMany, "this account has 1000 links; revoke some"));
     }
+    // Waits for a purge or redaction under way; a later one finds this link.
+    let sql = "UPDATE thread SET updated = updated
+               WHERE space = $1 AND id = $2 AND purged IS NULL AND coalesce(redacted, 0) = $3";
+    let redactions = thread.state().redactions;
+    if connection.execute(sql, values![space.id(), thread.id().to_string(), redactions])? == 0 {
+        return Err(HubError::moved(Some(thread.state().head)));
+    }
     let (token, id) = (Token::generate("rtl"), secret::new_id());
     let expires = now + i64::from(new.days) * DAY;
     let sql = "
@@ -90,10 +97,12 @@ pub fn list(connection: &mut dyn Connection, caller: &Caller) -> Result<Vec<Link
     Ok(rows.iter().map(link).collect::<Result<_, _>>()?)
 }
 
-/// Revokes a link of the caller, and removes what it showed.
+/// Revokes a link of the caller, or of a space that the caller owns, and removes what it showed.
 pub fn revoke(connection: &mut dyn Connection, caller: &Caller, id: &str, now: i64) -> Result<(), HubError> {
     let sql = "UPDATE link SET revoked = $3, content = NULL
-               WHERE account = $1 AND id = $2 AND revoked IS NULL RETURNING space";
+               WHERE id = $2 AND revoked IS NULL AND (account = $1 OR space IN
+                 (SELECT space FROM member WHERE account = $1 AND role = 'owner'))
+               RETURNING space";
     let row = connection.row(sql, values![&caller.account, id, now])?.ok_or_else(HubError::not_found)?;
     let who = (caller.account.as_str(), caller.device.as_str());
     audit::record_as(connection, row.text(0)?, who, ("link revoked", id), now)?;
@@ -104,8 +113,9 @@ pub fn revoke(connection: &mut dyn Connection, caller: &Caller, id: &str, now: i
 pub fn open(connection: &mut dyn Connection, token: &str, now: i64) -> Result<SharedPage, HubError> {
     let sql = "
         SELECT l.content FROM link l JOIN thread t ON t.space = l.space AND t.id = l.thread
-        JOIN member m ON m.space = l.space AND m.account = l.account
-        WHERE l.hash = $1 AND l.revoked IS NULL AND l.expires > $2 AND t.purged IS NULL";
+        JOIN member m ON m.space = l.space AND m.account = l.account JOIN account a ON a.id = l.account
+        WHERE l.hash = $1 AND l.revoked IS NULL AND l.expires > $2 AND t.purged IS NULL AND t.deleted IS NULL
+              AND a.disabled IS NULL";
     let row = connection.row(sql, values![&secret::hash(token), now])?.ok_or_else(HubError::not_found)?;
     serde_json::from_str(row.text(0)?).map_err(|_| DatabaseError::Shape.into())
 }

@@ -1,9 +1,9 @@
 //! Links and access for support, on both databases.
 
-use retake_hub::{access, accounts, links};
+use retake_hub::{access, accounts, links, spaces, threads};
 use retake_sync::wire::{NewLink, ProblemCode, Role, SharedEntry, SharedPage, SupportGrant};
 
-use crate::equipment::{TestHub, code, next, thread};
+use crate::equipment::{Account, TestHub, code, next, thread};
 
 pub(crate) fn links_show_one_page_for_a_time(hub: &TestHub) {
     let ada = hub.account("ada");
@@ -39,6 +39,75 @@ pub(crate) fn links_show_one_page_for_a_time(hub: &TestHub) {
     let third = create(1, 1).expect("a link");
     hub.hub.purge(ada.credentials, (&ada.space, thread(1)), None).expect("a purge");
     assert_eq!(open(&third.path), None);
+}
+
+pub(crate) fn links_end_with_what_they_depend_on(hub: &TestHub) {
+    let (ada, ben, sam) = (hub.account("ada"), hub.account("ben"), hub.account("sam"));
+    let team = hub.organization(&ada, &[(&ben, Role::Member)]);
+    let place = (team.as_str(), thread(1));
+    hub.push(&ben, &team, &next(thread(1), None, b"one")).expect("a push");
+    let link = |by: &Account| {
+        let made = hub.hub.write(|connection| {
+            let thread = access::thread(connection, by.credentials, place, Role::Member, hub.hub.now())?;
+            let page = SharedPage { title: "A page\0".to_owned(), entries: Vec::new() };
+            let new = NewLink { take: "main".to_owned(), version: 1, days: 1, page };
+            links::create(connection, &thread, &new, hub.hub.now())
+        });
+        made.expect("a link")
+    };
+    let opens = |path: &str| {
+        let token = path.trim_start_matches("/l/");
+        hub.hub.read(|connection| links::open(connection, token, hub.hub.now())).is_ok()
+    };
+    let delete = |deleted: bool| {
+        let done = hub.hub.write(|connection| {
+            let thread = access::thread(connection, ben.credentials, place, Role::Member, hub.hub.now())?;
+            threads::set_deleted(connection, &thread, deleted, hub.hub.now())
+        });
+        done.expect("a change");
+    };
+    let revoke = |by: &Account, id: &str| {
+        code(hub.hub.write(|connection| {
+            let caller = access::caller(connection, by.credentials)?;
+            links::revoke(connection, &caller, id, hub.hub.now())
+        }))
+    };
+    let (of_ben, of_ada) = (link(&ben), link(&ada));
+    assert!(opens(&of_ben.path) && opens(&of_ada.path));
+    delete(true);
+    assert!(!opens(&of_ben.path) && !opens(&of_ada.path), "the thread is deleted");
+    delete(false);
+    let disable = |at: Option<i64>| {
+        hub.hub.write(|connection| accounts::set_disabled(connection, "ben", at)).expect("a change");
+    };
+    disable(Some(hub.hub.now()));
+    assert!(!opens(&of_ben.path) && opens(&of_ada.path), "the account is disabled");
+    disable(None);
+    // An owner revokes the link of a member, not the other way round, and nobody else does.
+    assert_eq!(revoke(&ben, &of_ada.id), Some(ProblemCode::NotFound));
+    assert_eq!(revoke(&sam, &of_ben.id), Some(ProblemCode::NotFound));
+    assert!(opens(&of_ben.path) && opens(&of_ada.path));
+    assert_eq!(revoke(&ada, &of_ben.id), None);
+    assert!(!opens(&of_ben.path) && opens(&of_ada.path));
+    // A grant for support ends when its account leaves the space.
+    hub.hub.write(|connection| accounts::set_support(connection, "sam", true)).expect("a change");
+    let granted = hub.hub.write(|connection| {
+        let thread = access::thread(connection, ben.credentials, place, Role::Member, hub.hub.now())?;
+        links::grant_support(connection, &thread, SupportGrant { days: 1 }, hub.hub.now())
+    });
+    granted.expect("a grant");
+    let read = || {
+        code(hub.hub.read(|connection| {
+            access::thread(connection, sam.credentials, place, Role::Reader, hub.hub.now())
+        }))
+    };
+    assert_eq!(read(), None);
+    let left = hub.hub.write(|connection| {
+        let space = access::space(connection, ada.credentials, &team, Role::Owner)?;
+        spaces::remove_member(connection, &space, "ben", hub.hub.now())
+    });
+    left.expect("a change");
+    assert_eq!(read(), Some(ProblemCode::NotFound));
 }
 
 pub(crate) fn support_reads_for_a_time(hub: &TestHub) {
