@@ -237,7 +237,8 @@ pub fn approve(
     if !approve_for(connection, &caller.account, typed, now)? {
         return Ok(Err(HubError::not_found()));
     }
-    let sql = "UPDATE login_try SET tries = 0 WHERE account = $1";
+    // Only wrong codes count.
+    let sql = "UPDATE login_try SET tries = tries - 1 WHERE account = $1";
     connection.execute(sql, values![&caller.account])?;
     Ok(Ok(()))
 }

@@ -44,9 +44,10 @@ macro_rules! value_from {
 value_from! {
     i64 => Value::Int,
     u64 => |value| Value::Int(i64::try_from(value).unwrap_or(i64::MAX)),
-    &str => |value: &str| Value::Text(value.to_owned()),
-    &String => |value: &String| Value::Text(value.clone()),
-    String => Value::Text,
+    // Postgres refuses NUL in a text, wherever it came from: a path, a query, a title.
+    &str => |value: &str| Value::Text(value.replace('\0', "\u{fffd}")),
+    &String => |value: &String| Value::from(value.as_str()),
+    String => |value: String| Value::from(value.as_str()),
     &[u8] => |value: &[u8]| Value::Bytes(value.to_vec()),
     &[u8; 32] => |value: &[u8; 32]| Value::Bytes(value.to_vec()),
     Vec<u8> => Value::Bytes,

@@ -99,7 +99,7 @@ async fn handle(
     let reply = if is_feed { wait(front, route, &call).await } else { run(front, route, &call).await };
     let failed_login = |error: &HubError| error.code() == Some(ProblemCode::Unauthorized);
     if credentials.is_some() && reply.as_ref().is_err_and(failed_login) {
-        // Whoever guesses tokens is slowed down, before the database is asked.
+        // Limits failed logins per address.
         const GUESSES: Rate = Rate { burst: 300.0, per_second: 5.0 };
         take(front, ("guess", &address_key(address)), GUESSES, 1.0)?;
     }
@@ -132,13 +132,15 @@ struct WaitQuery {
 
 /// Runs a handler until it has news or the time is over. Each run authorizes again.
 async fn wait(front: &Arc<Front>, route: &Arc<RouteInfo>, call: &Arc<Call>) -> Result<Reply, HubError> {
-    let mut news = front.wakers.subscribe(call.space());
     let seconds = call.query::<WaitQuery>().map_or(0, |query| query.wait).min(LONGEST_WAIT);
     let until = tokio::time::Instant::now() + Duration::from_secs(seconds);
     let mut stopping = front.stopping.clone();
     front.metrics.streams.inc();
+    let mut news = None;
     let outcome = loop {
-        news.borrow_and_update();
+        if let Some(news) = &mut news {
+            tokio::sync::watch::Receiver::borrow_and_update(news);
+        }
         let reply = run(front, route, call).await;
         if !matches!(reply, Ok(Reply::Nothing(_)))
             || *stopping.borrow()
@@ -146,6 +148,11 @@ async fn wait(front: &Arc<Front>, route: &Arc<RouteInfo>, call: &Arc<Call>) -> R
         {
             break reply;
         }
+        // Only who may read a space waits for it. What happened before this line is found by another run.
+        let Some(news) = &mut news else {
+            news = Some(front.wakers.subscribe(call.space()));
+            continue;
+        };
         tokio::select! {
             _ = news.changed() => {}
             () = tokio::time::sleep_until(until) => {}
@@ -191,7 +198,8 @@ fn address(front: &Front, parts: &axum::http::request::Parts) -> IpAddr {
 
 /// Networks of IPv6 count as one client: a single customer has 2^64 addresses.
 fn address_key(address: IpAddr) -> Vec<u8> {
-    match address {
+    // On `[::]`, an address of IPv4 arrives as `::ffff:1.2.3.4`.
+    match address.to_canonical() {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets()[..8].to_vec(),
     }

@@ -59,8 +59,9 @@ impl Buckets {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let set = &mut slots[start..start + WAYS];
         let at = set.iter().position(|slot| slot.key == key).unwrap_or_else(|| {
-            let emptiest =
-                (0..WAYS).min_by(|a, b| set[*a].used(now).total_cmp(&set[*b].used(now))).unwrap_or(0);
+            // By time, because buckets count different things.
+            let left = |at: usize| set[at].used(now) / set[at].per_second;
+            let emptiest = (0..WAYS).min_by(|a, b| left(*a).total_cmp(&left(*b))).unwrap_or(0);
             set[emptiest] = Slot { key, used: 0.0, per_second: rate.per_second, at: now };
             emptiest
         });

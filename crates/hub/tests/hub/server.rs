@@ -148,6 +148,18 @@ fn a_feed_waits_and_ends_when_the_token_is_revoked() {
 }
 
 #[test]
+fn strange_names_of_spaces_are_absent() {
+    let server = Server::start();
+    let ada = server.hub.account("ada");
+    for (by, status) in [(None, 401), (Some(&ada), 404)] {
+        for name in ["%00", "%00x", "x"] {
+            let answer = server.ask(by, "GET", &format!("/v1/s/{name}/feed?wait=20"), b"");
+            assert_eq!(answer.status, status, "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_stop_ends_streams_and_answers_requests() {
     let server = Server::start();
     let ada = server.hub.account("ada");
