@@ -5,7 +5,8 @@
 //!        │ a crash here leaves a row, by which the object is found and removed an hour later
 //! ```
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
@@ -50,6 +51,7 @@ pub struct Hub {
     database: Box<dyn Database>,
     store: Box<dyn ObjectSpace>,
     clock: Clock,
+    rewriting: Mutex<()>,
     /// What an operator sets.
     pub settings: Settings,
 }
@@ -62,7 +64,7 @@ impl Hub {
         settings: Settings,
         clock: Clock,
     ) -> Self {
-        Self { database, store, clock, settings }
+        Self { database, store, clock, rewriting: Mutex::default(), settings }
     }
 
     /// The time.
@@ -96,24 +98,7 @@ impl Hub {
     ) -> Result<Pushed, HubError> {
         let now = self.now();
         let row = &request.row;
-        if row.bytes > self.settings.bundle_bytes {
-            return Err(HubError::new(ProblemCode::TooLarge, "the bundle is larger than this hub takes"));
-        }
-        if !inline.is_empty() && inline.len() <= INLINE_ROW {
-            check_bundle(thread, request, inline)?;
-            // All in one transaction, which is how nearly all pushes arrive.
-            let pushed = self.write(|connection| {
-                let place = access::push(connection, credentials, (space, thread))?;
-                if place.state().is_some_and(|state| state.redactions > 0) {
-                    return Ok(None);
-                }
-                let body = Body::Inline(inline.to_vec());
-                threads::push(connection, &place, request, &body, now).map(Some)
-            })?;
-            if let Some(pushed) = pushed {
-                return Ok(pushed);
-            }
-        }
+        // Authorized before the bundle is unpacked.
         let (place, content, parts) = self.read(|connection| {
             let place = access::push(connection, credentials, (space, thread))?;
             let content = redaction::content_of(connection, space, &thread.to_string())?;
@@ -123,18 +108,21 @@ impl Hub {
             };
             Ok((place, content, parts))
         })?;
+        if row.bytes > self.settings.bundle_bytes {
+            return Err(HubError::new(ProblemCode::TooLarge, "the bundle is larger than this hub takes"));
+        }
         let uploaded = inline.is_empty();
         let mut bytes = if uploaded { self.assembled(&parts)? } else { inline.to_vec() };
         check_bundle(thread, request, &bytes)?;
         let mut request = request.clone();
-        if let Some(rewritten) =
-            redaction::rewrite(&bytes, &content).ok().flatten().filter(|_| !content.is_empty())
-        {
+        if let Some(rewritten) = self.rewritten(&bytes, &content)? {
             bytes = rewritten;
             request.row.bundle = BundleId::of(&bytes);
             request.row.bytes = bytes.len() as u64;
         }
-        self.fits(&place, request.row.bytes)?;
+        if bytes.len() > INLINE_ROW {
+            self.fits(&place, request.row.bytes)?;
+        }
         let body = self.stored(space, bytes)?;
         self.write(|connection| {
             let place = access::push(connection, credentials, (space, thread))?;
@@ -147,6 +135,15 @@ impl Hub {
             }
             Ok(pushed)
         })
+    }
+
+    /// The bundle without redacted content; `None` if it has none of it. One at a time, because each is unpacked in memory.
+    fn rewritten(&self, bytes: &[u8], content: &BTreeSet<ContentId>) -> Result<Option<Vec<u8>>, HubError> {
+        if content.is_empty() {
+            return Ok(None);
+        }
+        let _turn = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
+        redaction::rewrite(bytes, content)
     }
 
     /// Refuses early what the quota will refuse, before megabytes are stored.
@@ -251,7 +248,8 @@ impl Hub {
         Err(HubError::new(ProblemCode::Refused, "the uploaded bytes do not have the hash that is their name"))
     }
 
-    /// Removes content from every bundle of a thread, and refuses it from now on.
+    /// Removes content from every bundle of a thread, and refuses it from now on. A bundle that cannot be read stays, and is
+    /// named in the error after all others are done.
     pub fn redact(
         &self,
         credentials: Option<Credentials>,
@@ -267,7 +265,7 @@ impl Hub {
             redaction::begin(connection, &thread, content, now)
         })?;
         // A push that began before the line above is done or fails: it changes the row of the thread, as that line does.
-        let mut after = 0;
+        let (mut after, mut unreadable) = (0, Vec::new());
         loop {
             let (bundles, content) = self.read(|connection| {
                 let thread = authorize(connection)?;
@@ -278,7 +276,14 @@ impl Hub {
             after = last.number;
             for found in bundles {
                 let bytes = self.body(found.body)?;
-                let Some(bytes) = redaction::rewrite(&bytes, &content)? else { continue };
+                let bytes = match self.rewritten(&bytes, &content) {
+                    Ok(Some(bytes)) => bytes,
+                    Ok(None) => continue,
+                    Err(_) => {
+                        unreadable.push(found.number.to_string());
+                        continue;
+                    }
+                };
                 let (id, size) = (BundleId::of(&bytes), bytes.len() as u64);
                 let body = self.stored(place.0, bytes)?;
                 let new = Replacement { number: found.number, old: found.id, id, bytes: size, body };
@@ -297,7 +302,15 @@ impl Hub {
             redaction::finish(connection, &thread)
         })?;
         self.clean_up()?;
-        Ok(self.database.scrub()?)
+        self.database.scrub()?;
+        if unreadable.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "the content was removed, except from bundles that the hub cannot read: {}; purge the thread to remove them",
+            unreadable.join(", ")
+        );
+        Err(HubError::new(ProblemCode::Refused, message))
     }
 
     /// Adds a pack of files. Without bytes, it was uploaded before.
@@ -402,7 +415,8 @@ impl Hub {
     }
 }
 
-/// The bytes are those of the row, and the header says the same as the row.
+/// The bytes are those of the row, the header says the same as the row, and all operations can be read: what the hub cannot
+/// read, it could not redact either.
 fn check_bundle(thread: ThreadId, request: &PushRequest, bytes: &[u8]) -> Result<(), HubError> {
     let refused = |what: &str| {
         HubError::new(ProblemCode::Refused, format!("the hub does not take this bundle: {what}"))
@@ -411,12 +425,16 @@ fn check_bundle(thread: ThreadId, request: &PushRequest, bytes: &[u8]) -> Result
     if bytes.len() as u64 != row.bytes || BundleId::of(bytes) != row.bundle {
         return Err(refused("its bytes are not those that the request names"));
     }
-    let reader = BundleReader::new(bytes, row.bytes).map_err(|error| refused(&error.to_string()))?;
+    let mut reader = BundleReader::new(bytes, row.bytes).map_err(|error| refused(&error.to_string()))?;
     let header = reader.header();
     let same = header.thread == thread
         && (header.first, header.last(), header.previous) == (row.first, row.last, request.previous)
         && (row.number == 1) == (row.first == 1);
-    if same { Ok(()) } else { Err(refused("its header contradicts the request")) }
+    if !same {
+        return Err(refused("its header contradicts the request"));
+    }
+    while reader.next_operation().map_err(|error| refused(&error.to_string()))?.is_some() {}
+    Ok(())
 }
 
 fn failed(error: &RemoteError) -> HubError {

@@ -319,13 +319,7 @@ fn push(hub: &Hub, call: &Call) -> Result<Reply, HubError> {
             return Err(error);
         }
     };
-    match hub.push(call.credentials, place, &request, bytes) {
-        Err(error) if error.code() == Some(retake_sync::wire::ProblemCode::Refused) => {
-            hub.read(|connection| access::push(connection, call.credentials, place))?;
-            Err(error)
-        }
-        done => Ok(Reply::json(&done?)),
-    }
+    Ok(Reply::json(&hub.push(call.credentials, place, &request, bytes)?))
 }
 
 fn log(hub: &Hub, call: &Call) -> Result<Reply, HubError> {

@@ -24,11 +24,14 @@ const SUBJECTS: &[Subject] = &[
     ("roles and strangers", roles_and_strangers),
     ("logins need approval", logins_need_approval),
     ("a revoked token is refused", a_revoked_token_is_refused),
+    ("NUL is no failure", nul_is_no_failure),
     ("every column finds threads", every_column_finds_threads),
     ("links show one page for a time", crate::sharing::links_show_one_page_for_a_time),
     ("uploads resume", uploads_resume),
     ("packs form a row", packs_form_a_row),
     ("redacted content is gone", redacted_content_is_gone),
+    ("bundles that cannot be read", bundles_that_cannot_be_read),
+    ("links end with what they depend on", crate::sharing::links_end_with_what_they_depend_on),
     ("support reads for a time", crate::sharing::support_reads_for_a_time),
 ];
 
@@ -364,6 +367,14 @@ fn find(hub: &TestHub, by: &Account, query: &SearchQuery) -> Vec<u64> {
     found.expect("a search").threads.iter().map(|row| row.summary.details.messages).collect()
 }
 
+fn nul_is_no_failure(hub: &TestHub) {
+    let ada = hub.account("ada");
+    let mut one = next(thread(1), None, b"one");
+    one.request.summary.title = "a\0title".to_owned();
+    hub.push(&ada, &ada.space, &one).expect("a push");
+    assert_eq!(code(hub.push(&ada, "\0", &next(thread(2), None, b"two"))), Some(ProblemCode::NotFound));
+}
+
 fn every_column_finds_threads(hub: &TestHub) {
     let ada = hub.account("ada");
     for number in 1..=3_u8 {
@@ -527,4 +538,41 @@ fn redacted_content_is_gone(hub: &TestHub) {
         find(hub, &ada, &SearchQuery { text: Some("sesame".to_owned()), ..SearchQuery::default() })
             .is_empty()
     );
+}
+
+fn bundles_that_cannot_be_read(hub: &TestHub) {
+    let ada = hub.account("ada");
+    let one = next(thread(1), None, b"one");
+    let two = next(thread(1), Some(&one), b"the secret");
+    // A correct header, and garbage behind it: small, large, and after a redaction.
+    let forged = |of: &TestBundle, length: usize| {
+        let mut forged = of.clone();
+        forged.bytes.truncate(74);
+        forged.bytes.extend(noise(7, length));
+        forged.request.row.bundle = BundleId::of(&forged.bytes);
+        forged.request.row.bytes = forged.bytes.len() as u64;
+        forged
+    };
+    for length in [0, 100, 100_000] {
+        assert_eq!(code(hub.push(&ada, &ada.space, &forged(&one, length))), Some(ProblemCode::Refused));
+    }
+    hub.push(&ada, &ada.space, &one).expect("a push");
+    hub.push(&ada, &ada.space, &two).expect("a push");
+    let redact =
+        |bundle: &TestBundle| hub.hub.redact(ada.credentials, (&ada.space, thread(1)), &[bundle.content]);
+    redact(&one).expect("a redaction");
+    let three = next(thread(1), Some(&two), b"three");
+    assert_eq!(code(hub.push(&ada, &ada.space, &forged(&three, 100))), Some(ProblemCode::Refused));
+    // A damaged disk, or a hub of before: the others are redacted all the same.
+    let damaged = hub.hub.write(|connection| {
+        let sql = "UPDATE bundle SET body = $1 WHERE number = 1";
+        Ok(connection.execute(sql, retake_hub::values![b"garbage".as_slice()])?)
+    });
+    assert_eq!(damaged.expect("a change"), 1);
+    let refused = redact(&two).expect_err("bundle 1 cannot be read").to_string();
+    assert!(refused.contains("cannot read: 1;"), "{refused}");
+    let row = log(hub, &ada, &ada.space, 1).remove(1);
+    let (_, operations) = decode(&bytes(hub, &ada, &ada.space, (1, 2, row.bundle))).expect("a bundle");
+    assert!(operations[0].objects.is_empty(), "the secret is still there");
+    hub.push(&ada, &ada.space, &three).expect("a push");
 }
