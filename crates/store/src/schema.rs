@@ -44,13 +44,10 @@ pub(crate) fn migrate(
         return Ok(());
     }
     if found > 0 {
-        // Old tables in new pages: an earlier migration made the backup, and was stopped.
-        let resumed = found <= LAST_WITH_OLD_PAGES && pages::are_current(connection)?;
-        if !resumed {
-            back_up(connection, folder, found)?;
-        }
         if found <= LAST_WITH_OLD_PAGES {
-            pages::renew(connection)?;
+            pages::renew(connection, || back_up(connection, folder, found))?;
+        } else {
+            back_up(connection, folder, found)?;
         }
     }
     let transaction = connection.transaction().map_err(StoreError::from)?;
@@ -161,8 +158,15 @@ fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathB
     }
     // Created empty first, so that it never has a wider mode.
     private_file(&incomplete)?;
-    connection.execute("VACUUM INTO ?1", [incomplete.to_string_lossy()])?;
-    std::fs::File::open(&incomplete).and_then(|file| file.sync_all()).map_err(fail)?;
+    let written = connection
+        .execute("VACUUM INTO ?1", [incomplete.to_string_lossy()])
+        .map_err(StoreError::from)
+        .and_then(|_| std::fs::File::open(&incomplete).and_then(|file| file.sync_all()).map_err(fail));
+    if written.is_err() {
+        // It may be what fills the disk.
+        let _ = std::fs::remove_file(&incomplete);
+    }
+    written?;
     std::fs::rename(&incomplete, &target).map_err(fail)?;
     sync_folder(&backups).map_err(fail)?;
     Ok(target)
@@ -178,6 +182,32 @@ mod tests {
         let store = crate::Store::open(&folder.path().join("store")).expect("a store");
         let connection = Connection::open(crate::location::database(store.folder())).expect("a database");
         assert_eq!(fingerprint(&connection).expect("readable"), FINGERPRINT);
+    }
+
+    #[test]
+    fn a_failed_renewal_of_the_pages_leaves_no_backup() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("old.db");
+        make_empty(&path, pages::OLD_PAGE_BYTES).expect("an old store");
+        let connection = crate::open::connect(&path).expect("a database");
+        let backup_count = || std::fs::read_dir(backups(folder.path())).expect("a folder").count();
+        for _ in 0..2 {
+            let renewed = pages::renew(&connection, || {
+                let backup = back_up(&connection, folder.path(), LAST_WITH_OLD_PAGES)?;
+                assert_eq!(backup_count(), 1, "control");
+                // The database cannot be written anew in a transaction.
+                connection.execute_batch("BEGIN")?;
+                Ok(backup)
+            });
+            assert!(renewed.is_err());
+            connection.execute_batch("ROLLBACK").expect("a transaction");
+            assert_eq!(backup_count(), 0);
+        }
+        pages::renew(&connection, || back_up(&connection, folder.path(), LAST_WITH_OLD_PAGES))
+            .expect("renewed");
+        assert_eq!(backup_count(), 1);
+        assert!(pages::are_current(&connection).expect("readable"));
+        assert!(pages::in_wal_mode(&connection).expect("readable"));
     }
 
     /// A salvage finds the tables, and the pages with their definitions, where a new store has them.

@@ -5,8 +5,9 @@
 //! schemas 1 and 2 had, no page maps the others, and the pages that a collection frees are used again.
 //!
 //! ```text
-//!   schema 2   retake.db ──► backups/schema-2-1.db
-//!                  │  leave WAL mode     fails while another program has the store open
+//!   schema 2   retake.db
+//!                  │  leave WAL mode     fails while another program has the store open, before anything is written
+//!                  ├──► backups/schema-2-1.db
 //!                  │  VACUUM             with a journal: whatever stops it, the store is as before or done
 //!                  ▼  enter WAL mode
 //!   schema 3   retake.db
@@ -16,6 +17,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
@@ -65,14 +67,23 @@ pub(crate) fn are_current(connection: &Connection) -> Result<bool, StoreError> {
     Ok(number(connection, "page_size")? == PAGE_BYTES as i64 && number(connection, "auto_vacuum")? == 0)
 }
 
-/// Gives a database the pages of this program. It can be stopped at any point and run again.
-pub(crate) fn renew(connection: &Connection) -> Result<(), StoreError> {
+/// Gives a database the pages of this program, after a backup. It can be stopped at any point and run again.
+pub(crate) fn renew(
+    connection: &Connection,
+    back_up: impl FnOnce() -> Result<PathBuf, StoreError>,
+) -> Result<(), StoreError> {
     let renewed = leave_wal_mode(connection).and_then(|()| {
+        // An earlier migration made the backup, and was stopped.
         if are_current(connection)? {
             return Ok(());
         }
-        choose(connection)?;
-        vacuum(connection)
+        let backup = back_up()?;
+        let done = choose(connection).and_then(|()| vacuum(connection));
+        // Every attempt of a full disk would leave another copy of the store.
+        if done.is_err() && are_current(connection).is_ok_and(|renewed| !renewed) {
+            let _ = std::fs::remove_file(backup);
+        }
+        done
     });
     let entered = enter_wal_mode(connection);
     renewed.and(entered)
