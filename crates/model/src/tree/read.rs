@@ -69,7 +69,8 @@ pub fn each_piece<E: From<ObjectError>>(
     Ok(())
 }
 
-/// A range of the bytes of a file or of a link target. Reads only the parts needed.
+/// A range of the bytes of a file or of a link target. Reads only the parts needed. Fails if the range is the whole file,
+/// and its bytes are not the content of the file.
 pub fn read_piece(
     objects: &(impl Objects + ?Sized),
     node: &Node,
@@ -80,6 +81,7 @@ pub fn read_piece(
     };
     let mut bytes = Vec::new();
     match kind {
+        Kind::Chunks if range.start == 0 && range.end >= *size => bytes = read(objects, node)?,
         Kind::Chunks => each_chunk(objects, id, *size, &range, &mut |start, piece| {
             bytes.extend(cut(&piece, start, &range));
             Ok::<_, ObjectError>(())

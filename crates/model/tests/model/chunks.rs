@@ -189,6 +189,13 @@ fn hostile_nodes_are_refused() {
     all.insert_all(more);
     let Node::File { chunks, .. } = forged else { unreachable!("it is a file") };
     assert!(read(&all, &Node::File { content, size, mode: 0, chunks }).is_err());
+    let Node::File { content: right, size, chunks, .. } = forged else { unreachable!("it is a file") };
+    for (content, accepted) in [(right, true), (content, false)] {
+        let node = Node::File { content, size, mode: 0, chunks };
+        for end in [size, size + 1] {
+            assert_eq!(read_piece(&all, &node, 0..end).is_ok(), accepted, "the whole file");
+        }
+    }
     let base = MemoryObjects::default();
     let mut additions = Additions::new(&base);
     let chunk = additions.add_bytes(Kind::Blob, vec![7; 65_536]);
