@@ -117,7 +117,7 @@ fn replace_damaged(
     let runtime = SalvageFolder::new(folder)?;
     let work = runtime.folder.join("damaged.db");
     copy(&damaged, &path, &work)?;
-    copy_log(&path, &work)?;
+    copy_logs(&path, &work)?;
     let page_bytes = renew_schema_pages(&work, &runtime)?;
     let made = rebuild(&work, page_bytes, &runtime, progress, now)?;
     if made.rows == 0 {
@@ -125,7 +125,7 @@ fn replace_damaged(
     }
     let kept_as = free_name(folder)?;
     copy(&damaged, &path, &kept_as)?;
-    copy_log(&path, &kept_as)?;
+    copy_logs(&path, &kept_as)?;
     swap(folder, &runtime)?;
     Ok(made.repaired(kept_as))
 }
@@ -338,13 +338,17 @@ fn copy(mut from: &File, named: &Path, to: &Path) -> Result<(), StoreError> {
     target.sync_all().map_err(failed(to))
 }
 
-fn copy_log(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let (from, to) = (sidecar_path(from, "-wal"), sidecar_path(to, "-wal"));
-    match File::open(&from) {
-        Ok(file) => copy(&file, &from, &to),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed(&from)(error)),
+/// Copies the write-ahead log and the rollback journal, which an interrupted migration leaves.
+fn copy_logs(from: &Path, to: &Path) -> Result<(), StoreError> {
+    for ending in ["-wal", "-journal"] {
+        let (from, to) = (sidecar_path(from, ending), sidecar_path(to, ending));
+        match File::open(&from) {
+            Ok(file) => copy(&file, &from, &to)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(&from)(error)),
+        }
     }
+    Ok(())
 }
 
 /// Gives a copy of a damaged database the definitions of a new store, with its own page count. Returns its page size.
@@ -385,7 +389,8 @@ fn renew_schema_pages(work: &Path, runtime: &SalvageFolder) -> Result<usize, Sto
 fn swap(folder: &Path, runtime: &SalvageFolder) -> Result<(), StoreError> {
     let path = database(folder);
     sync(&runtime.new_database())?;
-    for ending in ["-wal", "-shm"] {
+    // A journal of the old file would be rolled back into the new one.
+    for ending in ["-wal", "-shm", "-journal"] {
         let sidecar_path = sidecar_path(&path, ending);
         match fs::remove_file(&sidecar_path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
