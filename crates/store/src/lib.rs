@@ -157,8 +157,9 @@ impl StoreError {
             Self::Unavailable(ObjectError::Unreadable(error)) => {
                 error.downcast_ref::<Self>().is_some_and(Self::is_damage)
             }
-            Self::Database(error) => maintenance::scan::is_damage(error),
-            Self::DiskFull
+            // SQLite reports a damaged sector as damage. Other failed reads may succeed later, and end a transaction.
+            Self::Database(_)
+            | Self::DiskFull
             | Self::OutcomeUnknown
             | Self::Poisoned
             | Self::Panicked(_)

@@ -16,7 +16,8 @@
 //! disk error.
 //!
 //! After a failed sync the content on disk is unknown, and a retry could falsely succeed. The writer then
-//! refuses all writes until the store is reopened.
+//! refuses all writes until the store is reopened. So it does if SQLite rolled a transaction back by itself, after a
+//! failed read for example, and the job went on: what it wrote then was committed at once.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -97,9 +98,15 @@ impl Store {
         T: Send + 'static,
         E: Send + 'static,
     {
-        match self.write(move |writing| Err::<Infallible, _>(job(writing))) {
+        let run = move |writing: &WriteTransaction<'_>| {
+            let outcome = job(writing);
+            let whole = outcome.is_err() || !writing.connection.is_autocommit();
+            Err::<Infallible, _>(whole.then_some(outcome))
+        };
+        match self.write(run) {
             Ok(never) => match never {},
-            Err(WriteError::Refused(outcome)) => outcome.map_err(WriteError::Refused),
+            Err(WriteError::Refused(Some(outcome))) => outcome.map_err(WriteError::Refused),
+            Err(WriteError::Refused(None)) => Err(WriteError::Store(self.writer.outcome_unknown())),
             Err(WriteError::Store(error)) => Err(WriteError::Store(error)),
         }
     }
@@ -208,10 +215,29 @@ impl Writer {
     /// Converts a commit error; after a failed sync it also stops all later writes.
     pub(crate) fn commit_failed(&self, error: rusqlite::Error) -> StoreError {
         if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
-            self.poisoned.store(true, Ordering::SeqCst);
-            return StoreError::OutcomeUnknown;
+            return self.outcome_unknown();
         }
         error.into()
+    }
+
+    fn outcome_unknown(&self) -> StoreError {
+        self.refuse_all();
+        StoreError::OutcomeUnknown
+    }
+
+    /// Fails if SQLite rolled back a transaction in which nothing was written yet.
+    pub(crate) fn check_begun(connection: &Connection) -> Result<(), StoreError> {
+        let failure = || rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_READ);
+        if connection.is_autocommit() {
+            Err(rusqlite::Error::SqliteFailure(failure(), None).into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Fails, and stops all later writes, if a successful job ran on after SQLite had rolled back its transaction.
+    pub(crate) fn check_whole(&self, connection: &Connection) -> Result<(), StoreError> {
+        if connection.is_autocommit() { Err(self.outcome_unknown()) } else { Ok(()) }
     }
 
     fn submit<T, E>(
@@ -274,11 +300,13 @@ impl Writer {
         let transaction = Transaction::begin(connection)?;
         check_version(&transaction, self.schema)?;
         let queries = Queries::begin(&transaction, &self.cache);
+        Self::check_begun(&transaction)?;
         let read_point = queries.read_point();
         // The first job needs no savepoint: if it fails, rolling back the transaction is cheaper.
         if !first.run(&WriteTransaction::new(queries)) {
             return transaction.roll_back();
         }
+        self.check_whole(&transaction)?;
         while jobs.len() < MAX_BATCH
             && let Some(mut job) = self.next()
         {
@@ -286,7 +314,9 @@ impl Writer {
             // New queries for each job: the previous job's reads may have been rolled back.
             let keep = job.run(&WriteTransaction::new(Queries::at(&transaction, &self.cache, read_point)));
             jobs.push(job);
-            if !keep {
+            if keep {
+                self.check_whole(&transaction)?;
+            } else {
                 transaction.run("ROLLBACK TO job")?;
             }
             transaction.run("RELEASE job")?;
@@ -375,5 +405,35 @@ pub(crate) fn duplicate_error(error: &StoreError) -> StoreError {
             path: path.clone(),
             error: std::io::Error::new(error.kind(), error.to_string()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does what SQLite does after some failed reads, and writes.
+    fn go_on_outside(writing: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+        writing.connection.execute_batch("ROLLBACK; INSERT INTO erasure (number) VALUES (7)")
+    }
+
+    /// Runs a job on a new store; returns whether the outcome is unknown, and whether the next job may write.
+    fn check(job: impl FnOnce(&Store) -> Result<(), WriteError<rusqlite::Error>>) -> (bool, bool) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(&folder.path().join("store")).expect("a store");
+        let unknown = matches!(job(&store), Err(WriteError::Store(StoreError::OutcomeUnknown)));
+        (unknown, store.write(|_| Ok::<_, ()>(())).is_ok())
+    }
+
+    #[test]
+    fn a_job_that_goes_on_after_its_transaction_has_an_unknown_outcome() {
+        assert_eq!(check(|store| store.write(go_on_outside)), (true, false));
+        assert_eq!(check(|store| store.dry_run(go_on_outside)), (true, false));
+        // Controls: a job that stops at the failure has changed nothing.
+        let stop = |writing: &WriteTransaction<'_>| {
+            writing.connection.execute_batch("ROLLBACK; SELECT * FROM nothing")
+        };
+        assert_eq!(check(move |store| store.write(stop)), (false, true));
+        assert_eq!(check(move |store| store.dry_run(stop)), (false, true));
     }
 }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::location::{database, lock, open_private};
 use crate::log::queries::Queries;
+use crate::log::writer::Writer;
 use crate::open::{Locked, connect};
 use crate::schema::pages;
 use crate::{Store, StoreError, WriteTransaction};
@@ -43,7 +44,11 @@ impl ExclusiveAccess<'_> {
         job: impl FnOnce(&WriteTransaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let done = job(&WriteTransaction::new(Queries::begin(&transaction, &self.store.cache)))?;
+        let writing = WriteTransaction::new(Queries::begin(&transaction, &self.store.cache));
+        Writer::check_begun(&transaction)?;
+        let done = job(&writing)?;
+        drop(writing);
+        self.store.writer.check_whole(&transaction)?;
         transaction.commit().map_err(|error| self.store.writer.commit_failed(error))?;
         Ok(done)
     }

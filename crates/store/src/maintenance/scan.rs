@@ -94,15 +94,22 @@ fn highest_key(
 ) -> Result<i64, StoreError> {
     const ROWS_OF_A_PAGE: i64 = 256;
     let sql = format!("SELECT max({key}) FROM {name}");
+    let outside = connection.is_autocommit();
     match connection.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0)) {
         Ok(Some(highest)) => Ok(highest.max(unread)),
         Ok(None) => Ok(unread),
-        Err(error) if is_damage(&error) => {
+        Err(error) if can_skip(connection, outside, &error) => {
             let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
             Ok(unread.saturating_add(pages.saturating_mul(ROWS_OF_A_PAGE)))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether a failed read may be passed over, in a connection that was in a transaction or outside of one. After some
+/// failures SQLite rolls a transaction back by itself, and whatever is written then is committed at once.
+fn can_skip(connection: &Connection, outside: bool, error: &rusqlite::Error) -> bool {
+    is_damage(error) && connection.is_autocommit() == outside
 }
 
 /// Whether an error means damaged bytes, as opposed to any other failure.
@@ -159,6 +166,7 @@ fn read(
     visit: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<()>,
 ) -> Result<ReadEnd, StoreError> {
     let mut last = None;
+    let outside = connection.is_autocommit();
     let mut go = || -> rusqlite::Result<()> {
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![range.first, range.last])?;
@@ -170,7 +178,7 @@ fn read(
     };
     match go() {
         Ok(()) => Ok(ReadEnd::ToTheEnd),
-        Err(error) if is_damage(&error) => Ok(ReadEnd::Until(last)),
+        Err(error) if can_skip(connection, outside, &error) => Ok(ReadEnd::Until(last)),
         Err(error) => Err(error.into()),
     }
 }
