@@ -15,7 +15,7 @@
 //! older generation of recent names than the cache reads its own.
 //!
 //! A damaged page of the log hides the names in its bundles, and no others: lookups read around it. Names are moved only
-//! when all of them can be read.
+//! when all of them can be read. A change that needs the damaged page itself still fails until a repair.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -225,7 +225,7 @@ fn each_bundle(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i
     Ok(())
 }
 
-/// Names stay where they are if some cannot be read: a change of another thread need not wait for a repair.
+/// Names stay where they are if a damaged page hides some of them, so that this alone makes no change fail.
 fn unless_damaged(moved: Result<(), StoreError>) -> Result<(), StoreError> {
     // After a failed read, SQLite may have rolled the transaction back: only damage is passed over.
     match moved {
