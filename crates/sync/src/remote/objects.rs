@@ -205,15 +205,21 @@ impl<S: ObjectSpace> ObjectRemote<S> {
         Ok(())
     }
 
-    /// Removes what a purged thread still has here.
+    /// Removes what a purged thread still has here. Files with other names are not ours.
     fn sweep(&self, thread: ThreadId) -> Result<(), RemoteError> {
-        for part in ["heads", "bundles"] {
-            for name in self.space.list(&format!("threads/{thread}/{part}"))? {
-                self.space.remove(&format!("threads/{thread}/{part}/{name}"))?;
+        for name in self.space.list(&format!("threads/{thread}/heads"))? {
+            if is_number(&name) {
+                self.space.remove(&format!("threads/{thread}/heads/{name}"))?;
             }
         }
+        for name in self.space.list(&format!("threads/{thread}/bundles"))? {
+            if is_bundle(&name) {
+                self.space.remove(&format!("threads/{thread}/bundles/{name}"))?;
+            }
+        }
+        let prefix = format!("{thread}-");
         for name in self.space.list("moved")? {
-            if name.starts_with(&format!("{thread}-")) {
+            if name.strip_prefix(&prefix).is_some_and(is_number) {
                 self.space.remove(&format!("moved/{name}"))?;
             }
         }
@@ -394,6 +400,16 @@ impl<S: ObjectSpace> Remote for ObjectRemote<S> {
 
 fn encode(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("these types have no maps with other keys than texts")
+}
+
+/// Whether a name is a position, as heads have it.
+fn is_number(name: &str) -> bool {
+    name.len() == 20 && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a name is that of a bundle.
+fn is_bundle(name: &str) -> bool {
+    name.len() == 64 && name.parse::<BundleId>().is_ok()
 }
 
 fn head_name(thread: ThreadId, number: u64) -> String {

@@ -163,3 +163,50 @@ fn only_remotes_and_empty_folders_are_used() {
     let newer = FolderRemote::in_folder(&at).map(drop);
     assert!(matches!(newer, Err(OpenRemoteError::Remote(RemoteError::Newer { found: 2 }))));
 }
+
+#[test]
+fn a_shared_folder_reaches_nothing_outside_and_nothing_foreign() {
+    let (base, remote) = remote();
+    push(&remote, 1, "one");
+    remote.purge(THREAD).expect("purged");
+    let outside = base.path().join("outside");
+    let bundles = base.path().join("remote/threads").join(THREAD.to_string()).join("bundles");
+    let (number, hash) = (format!("{:020}", 1), "0".repeat(64));
+    fs::create_dir(&outside).expect("a folder");
+    for name in [&number, &hash, "notes.txt"] {
+        fs::write(outside.join(name), "mine").expect("a file");
+    }
+    // The control: without a symlink, only files with the name of a bundle are removed.
+    for name in [&number, &hash, "notes.txt"] {
+        fs::write(bundles.join(name), "theirs").expect("a file");
+    }
+    assert!(matches!(remote.heads(THREAD, 0), Err(RemoteError::Purged)));
+    assert!(!bundles.join(&hash).exists());
+    assert!(bundles.join("notes.txt").exists() && bundles.join(&number).exists());
+    // Someone replaces the folder by a symlink to the user's own files.
+    fs::remove_dir_all(&bundles).expect("a folder");
+    std::os::unix::fs::symlink(&outside, &bundles).expect("a symlink");
+    assert!(matches!(remote.heads(THREAD, 0), Err(RemoteError::Damaged(_))));
+    let (head, bytes) = bundle(1, "two");
+    assert!(matches!(remote.push(THREAD, &head, &bytes), Err(RemoteError::Damaged(_))));
+    assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 3);
+}
+
+#[test]
+fn a_pipe_or_a_symlink_is_no_object() {
+    let (base, remote) = remote();
+    push(&remote, 1, "one");
+    let head =
+        base.path().join("remote/threads").join(THREAD.to_string()).join("heads").join(format!("{:020}", 1));
+    let text = fs::read(&head).expect("a head");
+    let outside = base.path().join("head");
+    fs::write(&outside, text).expect("a file");
+    assert!(remote.heads(THREAD, 0).is_ok());
+    fs::remove_file(&head).expect("a file");
+    std::os::unix::fs::symlink(&outside, &head).expect("a symlink");
+    assert!(matches!(remote.heads(THREAD, 0), Err(RemoteError::Damaged(_))));
+    fs::remove_file(&head).expect("a file");
+    let made = std::process::Command::new("mkfifo").arg(&head).status().expect("mkfifo");
+    assert!(made.success());
+    assert!(matches!(remote.heads(THREAD, 0), Err(RemoteError::Damaged(_))));
+}
