@@ -30,12 +30,14 @@ const MAGIC: &[u8; 4] = b"RTKB";
 const HASH_BYTES: usize = 32;
 const HEADER_BYTES: usize = MAGIC.len() + 2 + ID_BYTES + 8 + HASH_BYTES + 4 + 8;
 
-/// The most bytes that a bundle unpacks to.
+/// The most bytes that a bundle unpacks to, with the cost of its records.
 pub const MAX_UNPACKED: u64 = 128 * 1024 * 1024;
 /// The most operations of a bundle.
 pub const MAX_OPERATIONS: u32 = 1 << 16;
 /// The most bytes of one object or operation.
 const MAX_RECORD: u32 = ENTRY_BYTES as u32 + (1 << 20);
+/// What a record costs in memory beside its bytes: millions of empty ones would pack to almost nothing.
+const RECORD_COST: u64 = 128;
 /// How many bytes one packed byte may unpack to: logs of long, equal texts stay below, a bomb does not.
 const MAX_RATIO: u64 = 4096;
 /// A higher level makes bundles hardly smaller and much slower.
@@ -139,6 +141,8 @@ impl std::fmt::Display for BundleId {
 /// Collects operations into a bundle. The records are packed as they come.
 pub struct BundleWriter {
     header: BundleHeader,
+    /// What its operations cost in memory.
+    cost: u64,
     packed: zstd::Encoder<'static, Vec<u8>>,
 }
 
@@ -149,13 +153,12 @@ impl BundleWriter {
         packed.window_log(WINDOW_LOG)?;
         packed.include_checksum(false)?;
         let header = BundleHeader { thread, first, previous, operations: 0, unpacked: 0 };
-        Ok(Self { header, packed })
+        Ok(Self { header, cost: 0, packed })
     }
 
     /// Whether the operation fits. A bundle takes at least one, unless it exceeds the limits alone.
     pub fn has_room_for(&self, operation: &ReplicaOperation) -> bool {
-        self.header.operations < MAX_OPERATIONS
-            && self.header.unpacked + unpacked_size(operation) <= MAX_UNPACKED
+        self.header.operations < MAX_OPERATIONS && self.cost + cost(operation) <= MAX_UNPACKED
     }
 
     /// Adds the next operation.
@@ -175,6 +178,7 @@ impl BundleWriter {
         self.bytes(&operation.operation)?;
         self.header.operations += 1;
         self.header.unpacked += unpacked_size(operation);
+        self.cost += cost(operation);
         Ok(())
     }
 
@@ -197,7 +201,7 @@ impl BundleWriter {
 
     /// The bytes of the bundle.
     pub fn finish(self) -> Result<Vec<u8>, BundleError> {
-        let Self { header, packed } = self;
+        let Self { header, packed, .. } = self;
         let body = packed.finish()?;
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(MAGIC);
@@ -218,11 +222,19 @@ fn unpacked_size(operation: &ReplicaOperation) -> u64 {
     (objects + redacted + 5 + operation.operation.len()) as u64
 }
 
+/// What an operation costs in memory: its bytes and its records.
+pub fn cost(operation: &ReplicaOperation) -> u64 {
+    let records = operation.objects.len() + operation.redacted.len() + 1;
+    unpacked_size(operation) + records as u64 * RECORD_COST
+}
+
 /// Reads the operations of a bundle one by one, from any source.
 pub struct BundleReader<R: Read> {
     header: BundleHeader,
     records: io::Take<zstd::Decoder<'static, io::BufReader<R>>>,
     left: u32,
+    /// How many records may still follow.
+    records_left: u64,
 }
 
 impl<R: Read> BundleReader<R> {
@@ -238,7 +250,8 @@ impl<R: Read> BundleReader<R> {
         decoder.window_log_max(WINDOW_LOG)?;
         // One more than declared, so that a longer frame is noticed.
         let records = decoder.take(header.unpacked + 1);
-        Ok(Self { header, records, left: header.operations })
+        let records_left = (MAX_UNPACKED - header.unpacked) / RECORD_COST;
+        Ok(Self { header, records, left: header.operations, records_left })
     }
 
     /// What it contains.
@@ -258,6 +271,8 @@ impl<R: Read> BundleReader<R> {
         let mut operation = ReplicaOperation::default();
         loop {
             let [record] = self.array()?;
+            let left = self.records_left.checked_sub(1);
+            self.records_left = left.ok_or(BundleError::TooLarge("more records than a bundle may have"))?;
             match record {
                 OBJECT => {
                     let kind = self.kind()?;

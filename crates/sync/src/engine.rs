@@ -33,6 +33,10 @@ const FIRST_PAUSE: i64 = 2_000;
 const LONGEST_PAUSE: i64 = 15 * 60 * 1000;
 /// A bundle is closed when it has this many bytes, unpacked.
 const BUNDLE_BYTES: usize = 8 << 20;
+/// What is taken over at once may cost this much memory and one bundle more.
+const PULL_COST: u64 = 64 << 20;
+/// The same where ours follow theirs: each part costs a merge.
+const MERGE_COST: u64 = 512 << 20;
 
 /// The state of a thread towards its remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +158,16 @@ struct Comparison {
     went_back: bool,
 }
 
+/// What became of the operations of the remote.
+enum Pulled {
+    /// They were taken over, or the first of them.
+    Some,
+    /// The log here changed meanwhile.
+    Moved,
+    /// The thread waits.
+    Paused(PauseReason),
+}
+
 impl Sync<'_> {
     /// Exchanges a thread in both directions. A thread that is new here is listed in `project`.
     pub fn exchange(
@@ -193,18 +207,21 @@ impl Sync<'_> {
         report: &mut SyncReport,
         doing: &mut PendingOperation,
     ) -> Result<(), SyncError> {
-        for _ in 0..MAX_RACES {
+        let mut races = 0;
+        while races < MAX_RACES {
             *doing = PendingOperation::Pull;
             let Some(compared) = self.compare(thread)? else { return Ok(()) };
             report.remote_went_back |= compared.went_back;
             if !compared.new.is_empty() {
                 match self.pull(thread, project, &compared, report)? {
-                    Some(reason) => {
+                    Pulled::Paused(reason) => {
                         report.paused = Some(reason);
                         return Ok(());
                     }
-                    None => continue,
+                    Pulled::Moved => races += 1,
+                    Pulled::Some => {}
                 }
+                continue;
             }
             let at = compared.agreed.as_ref().map_or_else(ReplicaPoint::default, |(_, point)| *point);
             if !compared.is_here || at.version == compared.version {
@@ -217,6 +234,7 @@ impl Sync<'_> {
             }
             let number = compared.agreed.map_or(0, |(head, _)| head.number);
             self.push(thread, (number, at), &key, report)?;
+            races += 1;
         }
         Err(SyncError::Busy)
     }
@@ -300,12 +318,19 @@ impl Sync<'_> {
         project: ProjectId,
         compared: &Comparison,
         report: &mut SyncReport,
-    ) -> Result<Option<PauseReason>, SyncError> {
+    ) -> Result<Pulled, SyncError> {
+        let diverged = compared.is_here
+            && compared.agreed.as_ref().map_or(0, |(_, point)| point.version) < compared.version;
+        let most = if diverged { MERGE_COST } else { PULL_COST };
         let mut at = compared.agreed.as_ref().map_or_else(ReplicaPoint::default, |(_, point)| *point);
         let mut previous = at.id;
         let mut operations: Vec<ReplicaOperation> = Vec::new();
         let mut next = at.version + 1;
+        let (mut cost, mut end) = (0, None);
         for head in &compared.new {
+            if cost >= most {
+                break;
+            }
             let (header, found) = bundle::decode(&self.remote.bundle(thread, head)?)?;
             let fits = header.thread == thread
                 && (header.first, header.last()) == (head.first, head.last)
@@ -315,6 +340,8 @@ impl Sync<'_> {
                 return Err(SyncError::WrongBundle);
             }
             (next, previous) = (header.last() + 1, Some(head.head));
+            cost += found.iter().map(bundle::cost).sum::<u64>();
+            end = Some(head);
             operations.extend(found);
             if operations.last().map(bundle::operation_id) != previous {
                 return Err(SyncError::WrongBundle);
@@ -337,16 +364,16 @@ impl Sync<'_> {
         }
         let count = operations.len() as u64;
         match self.timeline.adopt_operations(thread, project, at, operations)? {
-            Adoption::Paused(reason) => return Ok(Some(reason)),
-            Adoption::Moved => return Ok(None),
+            Adoption::Paused(reason) => return Ok(Pulled::Paused(reason)),
+            Adoption::Moved => return Ok(Pulled::Moved),
             Adoption::Merged(merged) => report.merges.push(merged),
             Adoption::Advanced => {}
         }
         report.pulled += count;
-        if let Some(head) = compared.new.last() {
+        if let Some(head) = end {
             self.remember(thread, head)?;
         }
-        Ok(None)
+        Ok(Pulled::Some)
     }
 
     fn push(

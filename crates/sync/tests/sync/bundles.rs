@@ -8,7 +8,9 @@ use retake_model::entry::EntryVersion;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::object::NewObject;
 use retake_model::replica::ReplicaOperation;
-use retake_sync::bundle::{BundleError, BundleHeader, BundleId, BundleWriter, MAX_UNPACKED, decode};
+use retake_sync::bundle::{
+    BundleError, BundleHeader, BundleId, BundleReader, BundleWriter, MAX_UNPACKED, decode,
+};
 use retake_timeline::{
     Adoption, Caller, Command, InsertPosition, NewThread, ReplicaPoint, Rules, SeededClock, Timeline,
 };
@@ -104,6 +106,24 @@ fn bombs_are_refused_before_they_unpack() {
     // The control: what is declared correctly is read.
     let right = zstd::bulk::compress(&[3, 0, 0, 0, 1, 7], 3).expect("a frame");
     assert!(decode(&forged(6, &right)).is_ok());
+}
+
+#[test]
+fn millions_of_empty_records_are_refused() {
+    let check = |records: usize, is_read: bool| {
+        let mut body = [1, Kind::Blob as u8, 0, 0, 0, 0].repeat(records);
+        body.extend_from_slice(&[3, 0, 0, 0, 1, 7]);
+        let packed = zstd::bulk::compress(&body, 3).expect("a frame");
+        let bytes = forged(body.len() as u64, &packed);
+        // As if it were packed badly, so that the ratio permits it.
+        let mut reader = BundleReader::new(&bytes[..], body.len() as u64).expect("a header");
+        let read = reader.next_operation();
+        assert_eq!(read.is_ok(), is_read, "{records} records");
+        assert!(is_read || matches!(read, Err(BundleError::TooLarge(_))), "{records} records");
+    };
+    // The control: as many as fit are read.
+    check(100_000, true);
+    check(1_100_000, false);
 }
 
 proptest! {
