@@ -5,7 +5,7 @@ use retake_sync::wire::{PackList, PackRow, ProblemCode};
 use crate::access::AuthorizedSpace;
 use crate::database::{Connection, DatabaseError, Row};
 use crate::error::HubError;
-use crate::threads::bundle_id;
+use crate::threads::{self, bundle_id};
 use crate::values;
 
 const PAGE: u64 = 1000;
@@ -78,6 +78,6 @@ pub fn push(
                VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let values = values![space.id(), project.text(), row.number, row.pack.bytes(), row.bytes, place, now];
     connection.execute(sql, values)?;
-    connection.execute("DELETE FROM garbage WHERE place = $1", values![place])?;
+    threads::claim(connection, place)?;
     Ok(())
 }

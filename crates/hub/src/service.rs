@@ -14,7 +14,7 @@ use retake_sync::bundle::{BundleId, BundleReader};
 use retake_sync::remote::{ObjectSpace, RemoteError};
 use retake_sync::wire::{PackRow, ProblemCode, PushRequest, Pushed, Role, UploadState};
 
-use crate::access::{self, AuthorizedPush, AuthorizedThread, Credentials};
+use crate::access::{self, AuthorizedSpace, AuthorizedThread, Credentials};
 use crate::database::{Connection, Database, DatabaseError};
 use crate::error::HubError;
 use crate::packs::{self, ProjectName};
@@ -121,7 +121,7 @@ impl Hub {
             request.row.bytes = bytes.len() as u64;
         }
         if bytes.len() > INLINE_ROW {
-            self.fits(&place, request.row.bytes)?;
+            self.fits(place.space(), request.row.bytes)?;
         }
         let body = self.stored(space, bytes)?;
         self.write(|connection| {
@@ -147,11 +147,11 @@ impl Hub {
     }
 
     /// Refuses early what the quota will refuse, before megabytes are stored.
-    fn fits(&self, place: &AuthorizedPush, bytes: u64) -> Result<(), HubError> {
+    fn fits(&self, space: &AuthorizedSpace, bytes: u64) -> Result<(), HubError> {
         let sql = "SELECT id FROM space WHERE id = $1 AND bytes + $2 > quota";
-        let full = self.read(|connection| Ok(connection.row(sql, values![place.space().id(), bytes])?))?;
+        let full = self.read(|connection| Ok(connection.row(sql, values![space.id(), bytes])?))?;
         match full {
-            Some(_) => Err(HubError::new(ProblemCode::Quota, "the space has no room left for this bundle")),
+            Some(_) => Err(HubError::new(ProblemCode::Quota, "the space has no room left for these bytes")),
             None => Ok(()),
         }
     }
@@ -209,10 +209,13 @@ impl Hub {
         bytes: &[u8],
     ) -> Result<UploadState, HubError> {
         let limit = self.settings.bundle_bytes;
-        // Authorized before anything is stored.
-        self.read(|connection| access::space(connection, credentials, space, Role::Member))?;
-        let place = self.put_object(&format!("spaces/{space}/uploads"), bytes)?;
         let now = self.now();
+        // Authorized and checked before anything is stored.
+        self.read(|connection| {
+            let space = access::space(connection, credentials, space, Role::Member)?;
+            uploads::check_part(connection, &space, part, limit)
+        })?;
+        let place = self.put_object(&format!("spaces/{space}/uploads"), bytes)?;
         let state = self.write(|connection| {
             let space = access::space(connection, credentials, space, Role::Member)?;
             uploads::add_part(connection, &space, part, (&place, limit), now)
@@ -290,10 +293,10 @@ impl Hub {
                 self.write(|connection| {
                     let thread = authorize(connection)?;
                     redaction::replace(connection, &thread, &new, now)?;
-                    if let Body::Stored(place) = &new.body {
-                        connection.execute("DELETE FROM garbage WHERE place = $1", values![place])?;
+                    match &new.body {
+                        Body::Stored(place) => threads::claim(connection, place),
+                        Body::Inline(_) => Ok(()),
                     }
-                    Ok(())
                 })?;
             }
         }
@@ -325,9 +328,13 @@ impl Hub {
         if row.bytes > self.settings.bundle_bytes {
             return Err(HubError::new(ProblemCode::TooLarge, "the pack is larger than this hub takes"));
         }
-        let parts = self.read(|connection| {
+        let (authorized, parts) = self.read(|connection| {
             let space = access::space(connection, credentials, space, Role::Member)?;
-            if inline.is_empty() { uploads::parts(connection, &space, row.pack) } else { Ok(Vec::new()) }
+            let parts = match inline {
+                [] => uploads::parts(connection, &space, row.pack)?,
+                _ => Vec::new(),
+            };
+            Ok((space, parts))
         })?;
         let bytes = if inline.is_empty() { self.assembled(&parts)? } else { inline.to_vec() };
         if bytes.len() as u64 != row.bytes || BundleId::of(&bytes) != row.pack {
@@ -336,6 +343,7 @@ impl Hub {
                 "the bytes are not those that the request names",
             ));
         }
+        self.fits(&authorized, row.bytes)?;
         let place = self.put_object(&format!("spaces/{space}/packs"), &bytes)?;
         self.write(|connection| {
             let space = access::space(connection, credentials, space, Role::Member)?;
@@ -370,7 +378,8 @@ impl Hub {
             let thread = access::thread(connection, credentials, place, Role::Member, now)?;
             threads::purge(connection, &thread, expect, now)
         })?;
-        self.clean_up()
+        self.clean_up()?;
+        Ok(self.database.scrub()?)
     }
 
     /// Removes expired uploads and links, and objects without a row.
@@ -392,6 +401,11 @@ impl Hub {
                 Ok(rows.iter().map(|row| row.text(0).map(str::to_owned)).collect::<Result<Vec<_>, _>>()?)
             })?;
             for place in &places {
+                // Marked first: a request that has the object in hand, or a clock that is wrong, cannot claim it any more.
+                let sql = "UPDATE garbage SET since = 0 WHERE place = $1";
+                if self.write(|connection| Ok(connection.execute(sql, values![place])?))? == 0 {
+                    continue;
+                }
                 self.store.remove(place).map_err(|error| failed(&error))?;
                 self.write(|connection| {
                     Ok(connection.execute("DELETE FROM garbage WHERE place = $1", values![place])?)

@@ -126,13 +126,22 @@ pub fn push(
     connection.execute(sql, values)?;
     if let Some(place) = stored {
         // The object has a row now.
-        connection.execute("DELETE FROM garbage WHERE place = $1", values![place])?;
+        claim(connection, place)?;
     }
     if place.state().is_none_or(|state| state.summary_hash != summary_hash) {
         search::index(connection, space, &thread, summary)?;
     }
     let seq = publish(connection, place.space(), &thread, FeedKind::Moved, row.bytes)?;
     Ok(Pushed { seq })
+}
+
+/// An object has a row now and is no garbage. Fails if the clean-up is about to remove it.
+pub(crate) fn claim(connection: &mut dyn Connection, place: &str) -> Result<(), HubError> {
+    let sql = "DELETE FROM garbage WHERE place = $1 AND since > 0";
+    match connection.execute(sql, values![place])? {
+        1 => Ok(()),
+        _ => Err(HubError::Store(format!("the object {place} was removed before its row was written"))),
+    }
 }
 
 /// Counts an event, and the bytes that it adds, in the counter row of its space.

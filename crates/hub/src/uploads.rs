@@ -9,7 +9,7 @@ use retake_sync::wire::{PART_BYTES, Problem, ProblemCode, UploadState};
 use crate::access::AuthorizedSpace;
 use crate::database::{Connection, DatabaseError, Row};
 use crate::error::HubError;
-use crate::values;
+use crate::{threads, values};
 
 /// How long an upload may take, and wait for its push.
 const LIFETIME: i64 = 24 * 60 * 60 * 1000;
@@ -44,6 +44,48 @@ pub fn state(
     Ok(UploadState { received, complete: received == bytes })
 }
 
+/// Refuses a part that [`add_part`] will refuse, before its bytes are stored. Bytes of unfinished uploads count like those
+/// of bundles.
+pub fn check_part(
+    connection: &mut dyn Connection,
+    space: &AuthorizedSpace,
+    part: Part,
+    limit: u64,
+) -> Result<(), HubError> {
+    check_size(part, limit)?;
+    let sql = "SELECT received FROM upload WHERE space = $1 AND account = $2 AND id = $3";
+    let row = connection.row(sql, values![space.id(), &space.caller().account, part.id.bytes()])?;
+    let received = row.map_or(Ok(0), |row| row.count(0))?;
+    if received != part.start {
+        return Err(other_offset(received));
+    }
+    let sql = "SELECT id FROM space WHERE id = $1 AND quota < bytes + $2 +
+                 (SELECT coalesce(CAST(sum(received) AS BIGINT), 0) FROM upload WHERE space = $1)";
+    match connection.row(sql, values![space.id(), part.bytes])? {
+        Some(_) => Err(HubError::new(ProblemCode::Quota, "the space has no room left for this upload")),
+        None => Ok(()),
+    }
+}
+
+fn check_size(part: Part, limit: u64) -> Result<(), HubError> {
+    let fits = (1..=PART_BYTES).contains(&part.bytes)
+        && part.whole <= limit
+        && part.start.checked_add(part.bytes).is_some_and(|end| end <= part.whole);
+    if fits {
+        return Ok(());
+    }
+    Err(HubError::new(ProblemCode::TooLarge, "a part or the whole of the upload is too large, or empty"))
+}
+
+fn other_offset(offset: u64) -> HubError {
+    HubError::Problem(Problem {
+        code: ProblemCode::Offset,
+        message: "the upload continues at another offset".to_owned(),
+        head: None,
+        offset: Some(offset),
+    })
+}
+
 /// Adds a part whose bytes are in the store.
 pub fn add_part(
     connection: &mut dyn Connection,
@@ -52,16 +94,7 @@ pub fn add_part(
     (place, limit): (&str, u64),
     now: i64,
 ) -> Result<UploadState, HubError> {
-    if part.bytes == 0
-        || part.bytes > PART_BYTES
-        || part.whole > limit
-        || part.start + part.bytes > part.whole
-    {
-        return Err(HubError::new(
-            ProblemCode::TooLarge,
-            "a part or the whole of the upload is too large, or empty",
-        ));
-    }
+    check_size(part, limit)?;
     let (id, account) = (part.id.bytes(), &space.caller().account);
     if part.start == 0 {
         let sql = "SELECT count(*) FROM upload WHERE space = $1 AND account = $2 AND id <> $3";
@@ -81,20 +114,13 @@ pub fn add_part(
     if connection.execute(sql, values)? == 0 {
         let sql = "SELECT received FROM upload WHERE space = $1 AND account = $2 AND id = $3";
         let row = connection.row(sql, values![space.id(), account, id])?;
-        let offset = row.map_or(Ok(0), |row| row.count(0))?;
-        let message = "the upload continues at another offset".to_owned();
-        return Err(HubError::Problem(Problem {
-            code: ProblemCode::Offset,
-            message,
-            head: None,
-            offset: Some(offset),
-        }));
+        return Err(other_offset(row.map_or(Ok(0), |row| row.count(0))?));
     }
     let sql =
         "INSERT INTO upload_part (space, account, id, start, bytes, place) VALUES ($1, $2, $3, $4, $5, $6)";
     connection.execute(sql, values![space.id(), account, id, part.start, part.bytes, place])?;
     // The object has a row now.
-    connection.execute("DELETE FROM garbage WHERE place = $1", values![place])?;
+    threads::claim(connection, place)?;
     let received = part.start + part.bytes;
     Ok(UploadState { received, complete: received == part.whole })
 }

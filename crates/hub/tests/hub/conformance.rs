@@ -471,6 +471,13 @@ fn uploads_resume(hub: &TestHub) {
     let wrong = noise(8, whole.len());
     assert_eq!(code(upload(&eve, 0, whole.len(), &wrong)), Some(ProblemCode::Refused));
     assert!(upload(&eve, 0, whole.len(), &whole).expect("a part").complete);
+    // Nothing is stored of a part at a wrong offset, or without room.
+    let before = hub.all_bytes().len();
+    assert_eq!(code(upload(&eve, 100_000, whole.len(), &wrong[100_000..])), Some(ProblemCode::Offset));
+    let other = Part { id: BundleId::of(b"other"), start: 0, bytes: 600_000, whole: 600_000 };
+    let full = hub.hub.upload(ada.credentials, &team, other, &noise(9, 600_000));
+    assert_eq!(code(full), Some(ProblemCode::Quota));
+    assert_eq!(hub.all_bytes().len(), before);
     // What nobody pushes expires, and its objects are removed.
     hub.wait(25 * 60 * 60 * 1000);
     hub.hub.clean_up().expect("a clean store");
