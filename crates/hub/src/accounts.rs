@@ -174,11 +174,13 @@ pub fn revoke_of(
     device: &str,
     now: i64,
 ) -> Result<(), HubError> {
-    let sql = "UPDATE device SET revoked = coalesce(revoked, $3) WHERE account = $1 AND id = $2";
-    if connection.execute(sql, values![account, device, now])? == 0 {
-        return Err(HubError::not_found());
+    let sql = "UPDATE device SET revoked = $3 WHERE account = $1 AND id = $2 AND revoked IS NULL";
+    if connection.execute(sql, values![account, device, now])? == 1 {
+        return access_changed(connection);
     }
-    access_changed(connection)
+    // Revoked already, or of nobody.
+    let sql = "SELECT id FROM device WHERE account = $1 AND id = $2";
+    connection.row(sql, values![account, device])?.map(drop).ok_or_else(HubError::not_found)
 }
 
 /// Notes when a device was seen.

@@ -192,7 +192,7 @@ pub trait Database: Send + Sync {
         work: &mut dyn FnMut(&mut dyn Connection) -> Result<Ending, DatabaseError>,
     ) -> Result<(), DatabaseError>;
 
-    /// Overwrites what deleted rows left behind, as far as the engine can.
+    /// Overwrites what deleted rows left behind, as far as the engine can without locking tables.
     fn scrub(&self) -> Result<(), DatabaseError>;
 }
 

@@ -16,7 +16,9 @@ use postgres::{Client, Config, NoTls, Statement};
 use super::{Connection, Database, DatabaseError, Ending, Mode, Row, Value, schema};
 
 /// How long a request waits for a connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+const POOL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long bytes to the database may stay unacknowledged before the connection counts as broken.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
 /// How often a transaction that conflicts is repeated.
 const TRIES: u32 = 5;
 /// The key of the lock under which one hub migrates the tables.
@@ -48,8 +50,9 @@ impl Postgres {
         let mut config = Config::from_str(address).map_err(|error| failed(&error))?;
         config.application_name("retake-hub");
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(PATIENCE);
+            config.connect_timeout(POOL_TIMEOUT);
         }
+        config.tcp_user_timeout(UNACKNOWLEDGED);
         let database = Self { config, most: most.max(1), pool: Mutex::default(), returned: Condvar::new() };
         database.transact(Mode::Write, &mut |connection| {
             connection.query("SELECT pg_advisory_xact_lock($1)::text", crate::values![MIGRATION_LOCK])?;
@@ -60,7 +63,7 @@ impl Postgres {
     }
 
     fn session(&self) -> Result<Session, DatabaseError> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + POOL_TIMEOUT;
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             while let Some(session) = pool.idle.pop() {
@@ -99,12 +102,12 @@ impl Postgres {
 }
 
 /// Returns the session, or forgets it if the work panicked or the connection broke.
-struct Lent<'database> {
+struct PooledSession<'database> {
     database: &'database Postgres,
     session: Option<Session>,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for PooledSession<'_> {
     fn drop(&mut self) {
         match self.session.take() {
             Some(session) if !session.client.is_closed() && !std::thread::panicking() => {
@@ -124,8 +127,8 @@ impl Database for Postgres {
         let mut tries = 0;
         loop {
             tries += 1;
-            let mut lent = Lent { database: self, session: Some(self.session()?) };
-            let session = lent.session.as_mut().expect("it is taken only when dropped");
+            let mut pooled = PooledSession { database: self, session: Some(self.session()?) };
+            let session = pooled.session.as_mut().expect("it is taken only when dropped");
             match run(session, mode, work) {
                 Err(DatabaseError::Conflict) if tries < TRIES => {}
                 done => return done,
@@ -134,12 +137,12 @@ impl Database for Postgres {
     }
 
     fn scrub(&self) -> Result<(), DatabaseError> {
-        let mut lent = Lent { database: self, session: Some(self.session()?) };
-        let session = lent.session.as_mut().expect("it is taken only when dropped");
-        // Plain VACUUM frees the space of dead rows; FULL writes the tables again without them.
+        let mut pooled = PooledSession { database: self, session: Some(self.session()?) };
+        let session = pooled.session.as_mut().expect("it is taken only when dropped");
+        // Frees the space of dead rows for new ones. FULL would write the tables again without them, but locks all spaces.
         let tables = ["bundle", "thread", "facet", "link", "feed"];
         for table in tables {
-            let sql = format!("VACUUM FULL {table}");
+            let sql = format!("VACUUM {table}");
             session.client.batch_execute(&sql).map_err(|error| failed(&error))?;
         }
         Ok(())

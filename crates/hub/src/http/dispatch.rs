@@ -105,10 +105,8 @@ async fn handle(
     }
     let reply = reply?;
     if parts.method != Method::GET && parts.method != Method::HEAD {
+        // Changes of access are found by the counter that all hubs of the database watch.
         front.wakers.wake(call.space());
-        if route.path.contains("/members/") || route.path.contains("/devices/") {
-            front.wakers.wake_all();
-        }
     }
     Ok(respond(front, reply, call.range.as_deref()))
 }

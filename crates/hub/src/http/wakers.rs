@@ -15,9 +15,9 @@ use crate::database::{DatabaseError, Value};
 use crate::error::HubError;
 use crate::service::Hub;
 
-/// Between two looks at the database.
+/// Between two polls of the database.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Between two looks at whether the server stops.
+/// Between two checks whether the server stops.
 const TICK: Duration = Duration::from_millis(50);
 /// Spaces of one query.
 const CHUNK: usize = 50;
@@ -54,8 +54,8 @@ impl Wakers {
         spaces.values().for_each(|waiting| waiting.sender.send_modify(|count| *count += 1));
     }
 
-    /// Looks at the database once. `access` is the counter as it was seen last.
-    pub(super) fn look(&self, hub: &Hub, access: &mut Option<i64>) -> Result<(), HubError> {
+    /// Reads the database once. `access` is the counter as it was seen last.
+    pub(super) fn poll(&self, hub: &Hub, access: &mut Option<i64>) -> Result<(), HubError> {
         let names: Vec<String> = {
             let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
             spaces.retain(|_, waiting| waiting.sender.receiver_count() > 0);
@@ -95,15 +95,15 @@ impl Wakers {
     }
 }
 
-/// Looks at the database until the server stops, and tells the streams then.
+/// Reads the database until the server stops, and ends the streams then.
 pub(super) fn watch(wakers: &Wakers, hub: &Hub, stop: &AtomicBool, stopping: &watch::Sender<bool>) {
-    let (mut access, mut looked) = (None, Instant::now());
+    let (mut access, mut polled) = (None, Instant::now());
     while !stop.load(Ordering::SeqCst) {
-        if looked.elapsed() >= PAUSE {
-            if let Err(error) = wakers.look(hub, &mut access) {
-                tracing::warn!(%error, "cannot look for news");
+        if polled.elapsed() >= PAUSE {
+            if let Err(error) = wakers.poll(hub, &mut access) {
+                tracing::warn!(%error, "cannot poll for news");
             }
-            looked = Instant::now();
+            polled = Instant::now();
         }
         std::thread::sleep(TICK);
     }
