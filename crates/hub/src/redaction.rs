@@ -7,7 +7,7 @@
 //!        └────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Operations keep their ids, so that a device finds its place in the row of bundles again.
+//! Operations keep their ids, so that a device finds its place in the list of bundles again.
 
 use std::collections::BTreeSet;
 

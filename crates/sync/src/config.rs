@@ -6,6 +6,7 @@
 //!   <store>/sync/<name>/state.json      the cursor of its news, and its last failure
 //!   <store>/sync/<name>/threads/        links, one file for each thread
 //!   <store>/sync/<name>/lock            the process that synchronizes now
+//!   <store>/sync/<name>/watching        the process that waits for changes
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -247,7 +248,16 @@ impl Remotes {
 
     /// Locks a remote for this process; `None` if another process synchronizes with it.
     pub fn try_lock(&self, name: &str) -> Result<Option<SyncLock>, ConfigError> {
-        let file = self.lock_file(name)?;
+        self.try_lock_file(name, "lock")
+    }
+
+    /// Locks the wait for changes, apart from the exchanges; `None` if another process waits.
+    pub fn try_watch(&self, name: &str) -> Result<Option<SyncLock>, ConfigError> {
+        self.try_lock_file(name, "watching")
+    }
+
+    fn try_lock_file(&self, name: &str, file: &str) -> Result<Option<SyncLock>, ConfigError> {
+        let file = self.lock_file(name, file)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(SyncLock { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -257,13 +267,13 @@ impl Remotes {
 
     /// Locks a remote, after the process that synchronizes with it now.
     pub fn lock(&self, name: &str) -> Result<SyncLock, ConfigError> {
-        let file = self.lock_file(name)?;
+        let file = self.lock_file(name, "lock")?;
         file.lock().map_err(|error| self.failed(name, error))?;
         Ok(SyncLock { _file: file })
     }
 
-    fn lock_file(&self, name: &str) -> Result<File, ConfigError> {
-        let path = self.folder.join(name).join("lock");
+    fn lock_file(&self, name: &str, file: &str) -> Result<File, ConfigError> {
+        let path = self.folder.join(name).join(file);
         let open = || {
             create_folder(&self.folder.join(name))?;
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)

@@ -145,7 +145,7 @@ pub struct Sync<'sync> {
     pub links: &'sync Links,
 }
 
-/// Where the log here and the row of bundles part.
+/// Where the log here and the list of bundles part.
 struct Comparison {
     /// The last bundle whose end both have.
     agreed: Option<(RemoteHead, ReplicaPoint)>,
@@ -183,9 +183,9 @@ impl Sync<'_> {
         let mut doing = PendingOperation::Pull;
         let done = self.exchange_into(thread, project, &mut report, &mut doing);
         let before = self.links.get(thread);
-        let mut link = Link { paused: report.paused, elsewhere: None, ..before.clone() };
+        let mut link = Link { paused: report.paused, ..before.clone() };
         match &done {
-            Ok(()) => link.pending = None,
+            Ok(()) => (link.pending, link.elsewhere) = (None, None),
             Err(SyncError::Remote(RemoteError::Purged)) => {
                 link = Link { purged: true, ..Link::default() };
             }
@@ -263,7 +263,7 @@ impl Sync<'_> {
         })
     }
 
-    /// Compares the log here with the row of bundles; `None` for a private thread, about which nothing is asked either.
+    /// Compares the log here with the list of bundles; `None` for a private thread, about which nothing is asked either.
     fn compare(&self, thread: ThreadId) -> Result<Option<Comparison>, SyncError> {
         let reader = self.timeline.read().map_err(ReplicaError::from)?;
         let replica = match reader.replica(thread) {

@@ -76,6 +76,13 @@ pub struct Link {
     pub elsewhere: Option<RemoteHead>,
 }
 
+impl Link {
+    /// Whether the last failure is too recent to try again.
+    pub(crate) fn waits(&self, now: i64) -> bool {
+        self.pending.as_ref().is_some_and(|pending| now < pending.not_before)
+    }
+}
+
 /// The links of all threads to one remote.
 #[derive(Clone, Debug)]
 pub struct Links {

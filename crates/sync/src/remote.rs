@@ -1,7 +1,7 @@
 //! A place that stores the bundles of threads and orders them.
 //!
 //! The remote decides the order of bundles and nothing else: a bundle is added only behind the head that its writer saw.
-//! Files of a project travel beside them, as a row of packs of the project, if the project opted in.
+//! Files of a project travel beside them, as a list of packs of the project, if the project opted in.
 
 mod connect;
 mod folder;
@@ -31,7 +31,7 @@ pub use s3::{Bucket, BucketAddress, BucketRemote};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteHead {
-    /// Its position in the row of bundles, from 1.
+    /// Its position in the list of bundles, from 1.
     pub number: u64,
     /// The version of its first operation.
     pub first: Version,
@@ -92,6 +92,12 @@ impl ProjectKey {
 
     /// Whether both are certainly the same project.
     pub fn matches(&self, other: &Self) -> bool {
+        // A template with a committed id, from which another repository was made, is another project.
+        if let (Some(left), Some(right)) = (&self.root_commit, &other.root_commit)
+            && left != right
+        {
+            return false;
+        }
         if let (Some(left), Some(right)) = (&self.id, &other.id) {
             return left == right;
         }
@@ -122,7 +128,7 @@ impl std::str::FromStr for ProjectName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackHead {
-    /// Its position in the row of packs, from 1.
+    /// Its position in the list of packs, from 1.
     pub number: u64,
     /// Its name: the hash of its bytes.
     pub pack: BundleId,

@@ -118,6 +118,16 @@ pub struct Session<'session> {
     pub remote: &'session dyn Remote,
 }
 
+/// Stores that a remote could not be opened, and when it is tried again.
+pub fn open_failed(remotes: &Remotes, name: &str, error: &str, now: i64) -> Result<(), ConfigError> {
+    let mut state = remotes.state(name);
+    let tries = state.pending.as_ref().map_or(0, |pending| pending.tries);
+    let error =
+        RemoteError::Unreachable { place: name.to_owned(), error: std::io::Error::other(error.to_owned()) };
+    state.pending = Some(Pending::after(&error.into(), PendingOperation::Pull, now, tries));
+    remotes.put_state(name, &state)
+}
+
 /// A thread of this machine.
 struct LocalThread {
     title: String,
@@ -234,34 +244,21 @@ impl Session<'_> {
         for (thread, here) in &local {
             let link = known.get(thread);
             let base = link.and_then(|link| link.base).map_or(0, |base| base.version);
-            let waits =
-                link.and_then(|link| link.pending.as_ref()).is_some_and(|pending| now < pending.not_before);
+            let waits = link.is_some_and(|link| link.waits(now));
             let news = here.version != base
                 || moved.contains(thread)
-                || link.is_some_and(|link| link.pending.is_some());
+                || link.is_some_and(|link| link.pending.is_some() || link.paused.is_some());
             let may = !here.is_private && !link.is_some_and(|link| link.purged);
             if may && news && (!waits || retry == Retry::Now) {
                 due.push((*thread, here.home, false));
             }
         }
-        for thread in &moved {
-            if !local.contains_key(thread) && !known.get(thread).is_some_and(|link| link.purged) {
-                match self.remote.heads(*thread, 0) {
-                    Ok(heads) => {
-                        let Some(head) = heads.into_iter().next_back() else { continue };
-                        let link = Link { elsewhere: Some(head), ..Link::default() };
-                        links.put(*thread, &link).map_err(SyncError::Links)?;
-                        known.insert(*thread, link);
-                    }
-                    Err(RemoteError::Purged) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        }
+        self.find_new(moved, &local, &mut known, (retry, now), &mut round)?;
         // Also those of earlier rounds: a project may be known since.
         for (thread, link) in &known {
             let Some(head) = link.elsewhere.clone().filter(|_| !local.contains_key(thread)) else { continue };
             match projects.matching(&head.summary.project)[..] {
+                [_] if retry == Retry::Due && link.waits(now) => {}
                 [project] => due.push((*thread, project, true)),
                 ref several => {
                     round.elsewhere.push(Elsewhere { thread: *thread, head, projects: several.to_vec() });
@@ -277,13 +274,8 @@ impl Session<'_> {
             let key = keys.get(&project).cloned().unwrap_or_default();
             let sync = Sync { timeline: self.timeline, remote: self.remote, links: &links };
             let result = sync.exchange(thread, (project, key), now);
-            // What stops one thread stops all: a hundred more requests would not help.
-            let stops = result.as_ref().err().is_some_and(|error| {
-                matches!(error, SyncError::Remote(_))
-                    && matches!(error.remedy(), Remedy::Wait | Remedy::Login | Remedy::Update)
-            });
             match result {
-                Err(error) if stops => return Err(error.into()),
+                Err(SyncError::Remote(error)) if stops_all(&error) => return Err(error.into()),
                 result => {
                     let reported = self.reported(thread, is_new, result, &links)?;
                     if reported.is_news() {
@@ -296,6 +288,49 @@ impl Session<'_> {
         // Only now: a round that failed sees the same news again.
         state.cursor = feed.cursor;
         Ok(round)
+    }
+
+    /// Asks for the newest head of threads that are only on the remote.
+    fn find_new(
+        &self,
+        moved: BTreeSet<ThreadId>,
+        local: &BTreeMap<ThreadId, LocalThread>,
+        known: &mut BTreeMap<ThreadId, Link>,
+        (retry, now): (Retry, i64),
+        round: &mut Round,
+    ) -> Result<(), RoundError> {
+        let links = self.remotes.links(self.name);
+        // Also those that failed in an earlier round, of which no news come again.
+        let failed = known
+            .iter()
+            .filter(|(_, link)| link.pending.is_some() && link.base.is_none() && link.elsewhere.is_none());
+        let asked: BTreeSet<ThreadId> = failed.map(|(thread, _)| *thread).chain(moved).collect();
+        for thread in asked {
+            let old = known.get(&thread).cloned().unwrap_or_default();
+            if local.contains_key(&thread) || old.purged || (retry == Retry::Due && old.waits(now)) {
+                continue;
+            }
+            let link = match self.remote.heads(thread, 0) {
+                Ok(heads) => {
+                    let Some(head) = heads.into_iter().next_back() else { continue };
+                    let pending = old.pending.filter(|_| old.elsewhere.is_some());
+                    Link { elsewhere: Some(head), pending, ..old }
+                }
+                Err(RemoteError::Purged) => continue,
+                Err(error) if stops_all(&error) => return Err(error.into()),
+                Err(error) => {
+                    let tries = old.pending.as_ref().map_or(0, |pending| pending.tries);
+                    let pending = Pending::after(&error.into(), PendingOperation::Pull, now, tries);
+                    Link { pending: Some(pending), ..old }
+                }
+            };
+            links.put(thread, &link).map_err(SyncError::Links)?;
+            if link.elsewhere.is_none() {
+                round.threads.push(self.reported(thread, false, Ok(SyncReport::default()), &links)?);
+            }
+            known.insert(thread, link);
+        }
+        Ok(())
     }
 
     fn reported(
@@ -312,6 +347,7 @@ impl Session<'_> {
             Err(error) => return Err(error.into()),
         };
         let link = links.get(thread);
+        let is_new = is_new && result.is_ok();
         let report = result.unwrap_or_default();
         Ok(ThreadRound {
             thread,
@@ -382,6 +418,11 @@ impl ThreadRound {
             || self.error.is_some()
             || self.purged
     }
+}
+
+/// What stops one thread stops all: a hundred more requests would not help.
+fn stops_all(error: &RemoteError) -> bool {
+    matches!(error.remedy(), Remedy::Wait | Remedy::Login | Remedy::Update)
 }
 
 fn all_links(links: &Links) -> Result<BTreeMap<ThreadId, Link>, RoundError> {

@@ -146,14 +146,16 @@ impl RemoteStatus {
             pending: state.pending.map(|pending| PendingEntry::new(None, pending)).into_iter().collect(),
         };
         let filter = ThreadFilter { deleted: DeletedFilter::Shown, ..ThreadFilter::default() };
+        let mut here = BTreeSet::new();
         for row in timeline.read()?.threads(&filter)? {
             let thread = row.summary.id;
+            here.insert(thread);
             if row.summary.private {
                 continue;
             }
             let link = links.get(thread);
             let version = row.summary.version;
-            let here = || match version.saturating_sub(link.base.map_or(0, |base| base.version)) {
+            let unasked = || match version.saturating_sub(link.base.map_or(0, |base| base.version)) {
                 0 => SyncState::Clean,
                 ahead => SyncState::Ahead(ahead),
             };
@@ -167,9 +169,9 @@ impl RemoteStatus {
                 && let Ok(remote) = remote
             {
                 let sync = Sync { timeline, remote, links: &links };
-                sync.state(thread).unwrap_or_else(|_| here())
+                sync.state(thread).unwrap_or_else(|_| unasked())
             } else {
-                here()
+                unasked()
             };
             let (mut ahead, mut behind, mut paused) = (0, 0, None);
             let name = match found {
@@ -205,6 +207,11 @@ impl RemoteStatus {
                 behind,
                 paused,
             });
+        }
+        // Threads that are new on the remote and could not be fetched.
+        for thread in links.threads().map_err(crate::engine::SyncError::Links)? {
+            let pending = links.get(thread).pending.filter(|_| !here.contains(&thread));
+            status.pending.extend(pending.map(|pending| PendingEntry::new(Some(thread), pending)));
         }
         Ok(status)
     }

@@ -24,7 +24,7 @@ pub fn watch(
 ) -> Result<(), RoundError> {
     let mut tail = session.timeline.store().tail()?;
     loop {
-        let Some(lock) = session.remotes.try_lock(session.name)? else { return Ok(()) };
+        let Some(lock) = session.remotes.try_watch(session.name)? else { return Ok(()) };
         let seen = exchange_until_quiet(session, linger, is_stopped, each, (&mut tail, lock))?;
         if is_stopped() || tail.last()? == seen {
             return Ok(());
@@ -43,7 +43,10 @@ fn exchange_until_quiet(
     loop {
         let seen = tail.last()?;
         let now = session.timeline.now().millis();
-        let round = session.round(Retry::Due, now, &mut |_, _| {});
+        let round = {
+            let _lock = session.remotes.lock(session.name)?;
+            session.round(Retry::Due, now, &mut |_, _| {})
+        };
         // What the exchange itself appended is not a change.
         let seen = if round.as_ref().is_ok_and(|round| round.threads.iter().any(|thread| thread.pulled > 0)) {
             tail.last()?
@@ -52,7 +55,9 @@ fn exchange_until_quiet(
         };
         let failed = round.is_err();
         if !matches!(round, Err(RoundError::Waiting(_))) {
-            if round.as_ref().is_ok_and(|round| !round.threads.is_empty()) {
+            // A thread that fails again and again is no reason to stay.
+            let moved = |round: &Round| round.threads.iter().any(|it| it.pushed > 0 || it.pulled > 0);
+            if round.as_ref().is_ok_and(moved) {
                 quiet_since = Instant::now();
             }
             each(round);

@@ -3,10 +3,10 @@
 //! ```text
 //!   retake-remote.json                        {"format":1}
 //!   threads/<thread>/bundles/<hash>           immutable, named by its bytes
-//!   threads/<thread>/heads/000…001            the row of bundles: one small object each
+//!   threads/<thread>/heads/000…001            the list of bundles: one small object each
 //!   threads/<thread>/marks/purged             nothing of this thread may be here
 //!   threads/<thread>/marks/redacted-<hash>    content that may not be here
-//!   files/<project>/packs/<hash>, heads/…     the row of packs of a project, if it opted in
+//!   files/<project>/packs/<hash>, heads/…     the list of packs of a project, if it opted in
 //!   moved/<thread>-<number>                   which bundle a thread has or gets: for those who look for news
 //!   notices/000…001                           purged and redacted threads, in order
 //! ```
@@ -64,7 +64,7 @@ pub enum OpenRemoteError {
     /// The place has other objects.
     #[error("{0} is not empty and is no remote; name an empty place")]
     NotEmpty(String),
-    /// Two writers can both believe that they were first.
+    /// Two pushes can both succeed, and one overwrites the other.
     #[error("{0} lets several writers create the same object, so it cannot order what machines send")]
     Unordered(String),
     /// The address cannot be used.

@@ -4,3 +4,4 @@ mod bucket;
 mod bundles;
 mod devices;
 mod objects;
+mod rounds;

@@ -56,7 +56,10 @@ impl Arguments {
                         link.also.push(key);
                     }
                 }
-                Err(_) if is_id(named) => link.id = Some(named.clone()),
+                // A remote that cannot be reached might have a thread with this title.
+                Err(failure) if failure.code == Code::NotFound && is_id(named) => {
+                    link.id = Some(named.clone());
+                }
                 Err(failure) => return Err(failure),
             }
             remotes.put_projects(&table)?;

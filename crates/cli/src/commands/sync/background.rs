@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use retake_sync::config::Remotes;
+use retake_sync::session::open_failed;
 use retake_sync::watch::watch;
 
 use crate::context::Context;
@@ -31,8 +32,19 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let config = context.remotes()?.get(&self.remote)?;
-        let open = context.open_remote(config)?;
+        let (remotes, now) = (context.remotes()?, context.timeline()?.now().millis());
+        let config = remotes.get(&self.remote)?;
+        let lock = remotes.lock(&self.remote)?;
+        // Another process may just have found that the remote is away.
+        if remotes.state(&self.remote).pending.is_some_and(|pending| now < pending.not_before) {
+            return Ok(());
+        }
+        let opened = context.open_remote(config);
+        if let Err(failure) = &opened {
+            open_failed(&remotes, &self.remote, &failure.message, now)?;
+        }
+        let open = opened?;
+        drop(lock);
         let session = open.session(context)?;
         // Failures are stored, and shown by `sync status`.
         watch(&session, LINGER, &|| false, &mut |_| {})?;
@@ -50,7 +62,7 @@ pub(crate) fn start_in_background(context: &Context) {
     let now = timeline.now().millis();
     for remote in remotes.list().unwrap_or_default().into_iter().filter(|remote| remote.automatic) {
         let waits = remotes.state(&remote.name).pending.is_some_and(|pending| now < pending.not_before);
-        let is_free = || remotes.try_lock(&remote.name).is_ok_and(|lock| lock.is_some());
+        let is_free = || remotes.try_watch(&remote.name).is_ok_and(|lock| lock.is_some());
         if waits || !is_free() {
             continue;
         }

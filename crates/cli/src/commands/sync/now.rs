@@ -1,7 +1,10 @@
 //! `retake sync now`
 
+use std::time::Duration;
+
 use clap::Args;
-use retake_sync::session::Retry;
+use retake_sync::config::{RemoteConfig, Remotes, SyncLock};
+use retake_sync::session::{Retry, Round};
 
 use super::report::{Answer, RemoteAnswer};
 use crate::context::Context;
@@ -31,19 +34,7 @@ pub(super) fn exchange(context: &Context, named: Option<&str>) -> Result<(), Fai
     let mut failed = None;
     for config in context.chosen_remotes(named)? {
         let name = config.name.clone();
-        let done = context.open_remote(config).and_then(|open| {
-            // Another process may be at work: the exchange is done when it is done too.
-            let _lock = open.remotes.lock(&name)?;
-            let mut progress = Progress::begin(&format!("Syncing with {name}"), context.observer());
-            let round = open.session(context)?.round(
-                Retry::Now,
-                context.timeline()?.now().millis(),
-                &mut |done, all| {
-                    progress.set_progress(done, all);
-                },
-            )?;
-            Ok(round)
-        });
+        let done = round(context, config);
         match done {
             Ok(round) => answer.remotes.push(RemoteAnswer::new(name, round)),
             Err(failure) => failed = Some(failed.unwrap_or(failure)),
@@ -56,4 +47,26 @@ pub(super) fn exchange(context: &Context, named: Option<&str>) -> Result<(), Fai
         Some(failure) => Err(failure),
         None => Ok(()),
     }
+}
+
+fn round(context: &Context, config: RemoteConfig) -> Result<Round, Failure> {
+    let name = config.name.clone();
+    // Another process may be at work: the exchange is done when it is done too.
+    let _lock = lock(context, &context.remotes()?, &name)?;
+    let open = context.open_remote(config)?;
+    let mut progress = Progress::begin(&format!("Syncing with {name}"), context.observer());
+    let now = context.timeline()?.now().millis();
+    let mut observe = |done, all| progress.set_progress(done, all);
+    Ok(open.session(context)?.round(Retry::Now, now, &mut observe)?)
+}
+
+fn lock(context: &Context, remotes: &Remotes, name: &str) -> Result<SyncLock, Failure> {
+    for _ in 0..20 {
+        if let Some(lock) = remotes.try_lock(name)? {
+            return Ok(lock);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    context.note(&format!("Waiting for another process that syncs with {name}."))?;
+    Ok(remotes.lock(name)?)
 }

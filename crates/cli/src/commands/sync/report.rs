@@ -152,9 +152,15 @@ impl RemoteAnswer {
         let name = sanitize(&self.remote, LineBreaks::Fold);
         let operations = |count| counted(count, "operation", "operations");
         if self.pushed == 0 && self.pulled == 0 {
-            writeln!(out, "{name}: everything is exchanged.")?;
+            writeln!(out, "{name}: up to date.")?;
         } else {
-            writeln!(out, "{name}: sent {}, received {}.", operations(self.pushed), operations(self.pulled))?;
+            let merged = self.threads.iter().any(|thread| !thread.merges.is_empty());
+            let done = [
+                (self.pushed > 0).then(|| format!("sent {}", operations(self.pushed))),
+                (self.pulled > 0).then(|| format!("received {}", operations(self.pulled))),
+                merged.then(|| "merged".to_owned()),
+            ];
+            writeln!(out, "{name}: {}.", done.into_iter().flatten().collect::<Vec<_>>().join(", "))?;
         }
         for thread in &self.threads {
             let title = sanitize(&thread.title, LineBreaks::Fold);
@@ -205,7 +211,7 @@ impl RemoteAnswer {
             let count = counted(unknown.len() as u64, "thread belongs", "threads belong");
             writeln!(
                 out,
-                "{muted}{count} to projects that no folder here is; `retake thread list --remote` shows them.{muted:#}"
+                "{muted}{count} to projects without a folder on this machine; `retake thread list --remote` shows them.{muted:#}"
             )?;
         }
         for thread in several {

@@ -62,7 +62,9 @@ fn write(status: &RemoteStatus, out: &mut dyn Write, styles: &Styles, context: &
         writeln!(out, "{error}✗{error:#} {}", sanitize(message, LineBreaks::Fold))?;
     }
     let clean = status.threads.iter().filter(|thread| thread.state == StateName::Clean).count() as u64;
-    writeln!(out, "{}", counted(clean, "thread is clean", "threads are clean"))?;
+    if clean > 0 {
+        writeln!(out, "{}", counted(clean, "thread is clean", "threads are clean"))?;
+    }
     let mut table = Table::new([Column::left("ID"), Column::left("TITLE").flexible(), Column::left("STATE")]);
     let mut others = 0;
     for thread in status.threads.iter().filter(|thread| thread.state != StateName::Clean) {
@@ -86,8 +88,8 @@ fn write(status: &RemoteStatus, out: &mut dyn Write, styles: &Styles, context: &
                 format!("tried again {}", context.ago(Timestamp::from_millis(pending.not_before)))
             }
             Remedy::Login => format!("run `retake remote login {name}`"),
-            Remedy::Permission => "you may not do this there".to_owned(),
-            Remedy::Quota => "make room there".to_owned(),
+            Remedy::Permission => "ask the remote's owner for access".to_owned(),
+            Remedy::Quota => "free space on the remote".to_owned(),
             Remedy::Purged => "it was purged there".to_owned(),
             Remedy::Update => "update retake".to_owned(),
             Remedy::Look => "`retake sync retry` tries again".to_owned(),
