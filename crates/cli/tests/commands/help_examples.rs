@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use crate::support::Sandbox;
 
 /// Examples that need something else first.
-const PREPARED: [(&str, &str); 21] = [
+const PREPARED: [(&str, &str); 23] = [
     ("retake redo 3", "retake undo 3 --yes"),
     ("retake redo", "retake undo --yes"),
     ("retake worktree remove", "retake worktree add main_take_2 ../second-try"),
@@ -26,6 +26,8 @@ const PREPARED: [(&str, &str); 21] = [
     ("retake backup --verify", "retake backup /media/disk/retake-today"),
     ("retake hub token", "retake hub account add ada"),
     ("retake hub account support", "retake hub account add ada"),
+    ("retake hub account disable", "retake hub account add ada"),
+    ("retake hub account enable", "retake hub account add ada"),
     ("RETAKE_HOME=", "retake backup /media/disk/retake-today"),
     ("retake sync", WITH_REMOTE),
     ("retake remote remove", WITH_REMOTE),

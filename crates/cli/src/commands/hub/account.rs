@@ -17,8 +17,10 @@ pub(super) enum Command {
     #[command(visible_alias = "ls")]
     List(List),
     /// Refuse all tokens of an account. Its threads stay.
+    #[command(after_help = "Examples:\n  retake hub account disable ada")]
     Disable(Named),
     /// Accept the tokens of an account again.
+    #[command(after_help = "Examples:\n  retake hub account enable ada")]
     Enable(Named),
     /// Let an account read the threads that others share with support, or no longer.
     Support(Support),
