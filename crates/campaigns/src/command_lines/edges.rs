@@ -59,7 +59,9 @@ impl World {
         let mut left = before["threads"].as_array().map_or(0, Vec::len);
         let mut deleted = Vec::new();
         loop {
-            let current = list(self)?["current"].as_str().unwrap_or_default().to_owned();
+            let found = list(self)?;
+            let current = found["current"].as_str().or(found["threads"][0]["id"].as_str());
+            let current = current.unwrap_or_default().to_owned();
             let line = CommandLine::new(project, &["thread", "delete", &current]);
             if left == 1 {
                 self.run(&CommandLine { must_fail: true, ..line })?;
