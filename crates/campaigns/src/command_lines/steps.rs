@@ -32,6 +32,10 @@ impl Target {
 impl World {
     pub(super) fn step(&mut self) -> Result<(), StepError> {
         // Controls need the rare steps more often.
+        if self.mistake == Some(super::mistake::ProgramFault::JumpsShort) && self.rng.once_in(3) {
+            let (target, version) = (self.target(), (1 + self.rng.below(12)).to_string());
+            return self.journey(&target, &version);
+        }
         if self.mistake.and_then(super::mistake::ProgramFault::edge).is_some() && self.rng.once_in(3) {
             return self.edge();
         }
