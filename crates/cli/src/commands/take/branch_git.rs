@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// First lines of the commit message [default: the title of the thread and the name of the take].
     #[arg(short, long)]
     message: Option<String>,
-    /// Author and committer: "Name <address>" [default: the user whom git knows].
+    /// Author and committer: `Name <address>` [default: the user whom git knows].
     #[arg(long, value_name = "AUTHOR")]
     author: Option<String>,
     /// Only show what the commit would change.
