@@ -244,7 +244,7 @@ pub enum RemoteError {
         /// When to try again, if it said so.
         after: Option<Duration>,
     },
-    /// It does not know who asks: no credentials, or they expired or were revoked.
+    /// The credentials are missing, expired or revoked.
     #[error("{place} refuses the credentials of this machine: {reason}")]
     Unauthorized {
         /// Where it is.

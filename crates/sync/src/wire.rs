@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Fields that a program does not know are ignored, so that newer ones can be added. A thread is always named together
-//! with its space, and a bundle with its thread: a hash alone names nothing.
+//! with its space, and a bundle with its thread: a hash alone is never enough.
 
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
@@ -330,7 +330,7 @@ pub struct ApproveRequest {
     pub user_code: String,
 }
 
-/// Who asks: `GET /v1/account`.
+/// The calling account: `GET /v1/account`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountInfo {
     /// The name of the account.

@@ -18,7 +18,7 @@ use super::processes::{Engine, Site};
 use crate::rng::Rng;
 use crate::violation::{BoxError, CampaignError, Violation};
 
-/// Who asks with Ada's ids.
+/// The caller that uses Ada's ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stranger {
     /// An account of its own.

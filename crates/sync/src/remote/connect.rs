@@ -4,7 +4,7 @@ use super::s3::{BucketAddress, BucketRemote};
 use super::{FolderRemote, HubRemote, OpenRemoteError, Remote, RemoteError};
 use crate::config::{Address, RemoteConfig};
 
-/// What a remote needs to know who asks. Never part of an address or a configuration.
+/// Credentials of a remote. Never part of an address or a configuration.
 #[derive(Clone, Default)]
 pub struct Credentials {
     /// The token of a hub, or the secret key of a bucket.

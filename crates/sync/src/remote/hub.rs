@@ -44,7 +44,7 @@ pub struct HubRemote {
     space: String,
 }
 
-/// A hub, and who asks.
+/// A hub and the credentials for it.
 pub struct HubConnection {
     client: HttpClient,
     base: Url,
